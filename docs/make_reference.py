@@ -198,7 +198,11 @@ def reference() -> str:
         "## Commands\n\n`voxaudit --version` prints the version, `voxaudit COMMAND --help` what stands here.\n",
         *(_command(name) for name in COMMANDS),
         "Audits: a question each, with one answer in the terminal, the report and Python.\n",
-        *(_command(name) for name in AUDITS.names() if find_audit(name).function.startswith("voxaudit.")),
+        *(
+            _command(name)
+            for name in AUDITS.names()
+            if find_audit(name).ask.__module__.startswith("voxaudit.")
+        ),
         "## audit.toml\n\nRelative paths are relative to the file; an unknown key is an error.\n",
         _table("setting", _settings()),
         "Gates (`[gates]` or `[gates.RECOGNIZER]`), and what of an estimate each is judged by, the usual one first:\n",

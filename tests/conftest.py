@@ -32,6 +32,14 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.dist = "worksteal"
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Return how many processes `-n auto` means: one more than there are processors, for tests that wait."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real recordings beside the repository; tests that need it skip where it is missing."""
@@ -39,6 +47,14 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real recordings here: the optional folder ../shared/data is missing")
     return folder
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A folder beside which nothing lies: recordings are looked for there, and all other tests' would be listed."""
+    alone = tmp_path / "own"
+    alone.mkdir()
+    return alone
 
 
 @pytest.fixture

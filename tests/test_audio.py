@@ -1,3 +1,5 @@
+import struct
+
 import numpy as np
 import pytest
 import soundfile
@@ -85,6 +87,52 @@ def test_unusable_audio_is_one_line_that_names_the_file(tmp_path, kind):
     with pytest.raises(AudioError) as caught:
         audio.read(path)
     assert "bad name" in str(caught.value)
+
+
+KINDS = {
+    "a.wav": ("WAV", "PCM_16"), "a.aiff": ("AIFF", "PCM_16"), "a.au": ("AU", "PCM_16"), "a.flac": ("FLAC", "PCM_16"),
+    "a.mp3": ("MP3", "MPEG_LAYER_III"), "a.ogg": ("OGG", "VORBIS"), "a.opus": ("OGG", "OPUS"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_recording_that_was_cut_short_is_not_heard_as_a_shorter_one(tmp_path, name):
+    path = tmp_path / name
+    noise = (0.1 * np.random.default_rng(1).standard_normal(5 * 16000)).astype(np.float32)
+    soundfile.write(path, noise, 16000, format=KINDS[name][0], subtype=KINDS[name][1])
+    assert audio.read(path).duration == pytest.approx(5.0, abs=0.001)
+    whole = path.read_bytes()
+    for part in (0.5, 0.77, 0.9):
+        path.write_bytes(whole[: int(len(whole) * part)])
+        with pytest.raises(AudioError, match=r"cut short|lost sync|malformed"):
+            audio.read(path)
+    if name in ("a.wav", "a.aiff", "a.au", "a.mp3"):  # what is there can be used
+        assert audio.read(path, start=1, duration=2).duration == pytest.approx(2)
+        with pytest.raises(AudioError, match=r"ends after 4\.\d+ s, and promises 5\.00 s: cut short"):
+            audio.read(path, start=1, duration=3.9)
+
+
+def test_a_length_that_was_never_known_is_no_promise(tmp_path):
+    """Streams are written with the largest length there is; MP3 files may have no count of their frames."""
+    path = tmp_path / "a.wav"
+    soundfile.write(path, tone(), 16000)
+    whole = path.read_bytes()
+    for said in (0xFFFFFFFF, 0x7FFFFFFF, 0x7FFFF000):
+        path.write_bytes(
+            whole[:4] + struct.pack("<I", said) + whole[8:40] + struct.pack("<I", said) + whole[44:]
+        )
+        assert len(audio.read(path).samples) == len(tone())
+    quiet = np.zeros(4 * 16000, np.float32)
+    loud = (0.3 * np.random.default_rng(1).standard_normal(16000)).astype(np.float32)
+    path = tmp_path / "a.mp3"
+    soundfile.write(path, np.concatenate([quiet, loud, quiet]), 16000)
+    whole = path.read_bytes()
+    second = whole.find(whole[:2], 4)
+    path.write_bytes(whole[second:])
+    assert audio.read(path).duration == pytest.approx(9, abs=0.1)
+    path.write_bytes(b"ID3\4\0\0\0\0\3\0" + bytes(384) + whole[: len(whole) // 2])
+    with pytest.raises(AudioError, match="cut short"):
+        audio.read(path)
 
 
 def test_a_segment_after_the_end_is_refused(tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -126,7 +128,7 @@ def test_audio_that_is_not_there_is_named(memory, rows):
 
 def test_what_has_no_end_is_not_read(memory, tmp_path):
     os.mkfifo(tmp_path / "pipe.wav")
-    for place in (f"file://{tmp_path}/pipe.wav", "file:///dev/zero"):
+    for place in (f"file://{tmp_path}/pipe.wav", "file:///dev/zero", "local:///dev/zero"):
         (tmp_path / "manifest.csv").write_text(f"path,text\n{place},hello\n")
         with pytest.raises(CorpusError, match="audio file does not exist"):
             read_corpus(tmp_path / "manifest.csv")
@@ -144,6 +146,57 @@ def test_what_has_no_end_is_not_read(memory, tmp_path):
     memory.pipe("/long.wav", bytes(3_000_000))
     with pytest.raises(audio.AudioError, match=r"more than 2 MB \(`largest`\)"):
         audio.content_hash("memory://long.wav", Limits(largest=2))
+
+
+def test_a_server_that_sends_without_end_is_left(memory):
+    """Asked for a part, it sends what it likes."""
+    sent = []
+
+    class Endless(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            for _ in range(60):
+                try:
+                    self.wfile.write(bytes(1_000_000))
+                except OSError:
+                    return
+                sent.append(1)
+
+        def log_message(self, *_):
+            pass
+
+    pytest.importorskip("aiohttp", reason="HTTP by fsspec needs aiohttp")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/a.wav"
+        for use, message in (
+            (audio.read, "larger than the limit of 2 MB"),
+            (audio.content_hash, "more than 2 MB"),
+        ):
+            sent.clear()
+            with pytest.raises(audio.AudioError, match=message):
+                use(url, limits=Limits(largest=2))
+            assert len(sent) < 30
+        server.shutdown()
+
+
+INSTRUCTIONS = """{"version": 1, "templates": {}, "refs": {}, "gen": [{"url": "x",
+"dimensions": {"i": {"start": 0, "stop": 1}}, "key": "{{ cycler.__init__.__globals__.os.mkdir('OWNED') }}"}]}"""
+
+
+@pytest.mark.parametrize("outer", ["reference", "zip", "filecache", "dir"])
+def test_no_filesystem_is_laid_over_a_file_of_a_strangers(memory, tmp_path, outer):
+    """`reference://` renders templates of the file below it: with fsspec of 2024, that runs code."""
+    (tmp_path / "x.json").write_text(INSTRUCTIONS.replace("OWNED", str(tmp_path / "owned")).replace("\n", ""))
+    url = f"{outer}://a.wav::file://{tmp_path}/x.json"
+    (tmp_path / "manifest.csv").write_text(f"path,text\n{url},hello\n")
+    with pytest.raises(VoxauditError, match=r"a filesystem inside another \(`::`\) is not opened"):
+        read_corpus(tmp_path / "manifest.csv")
+    for use in (audio.read, audio.content_hash, files.stamp, files.require):
+        with pytest.raises(VoxauditError, match="inside another"):
+            use(url)
+    assert not (tmp_path / "owned").exists()
 
 
 def test_mistakes_are_one_line(memory):

@@ -1,10 +1,13 @@
+import gzip
 import os
 import secrets
 import stat
+import zlib
 
 import polars as pl
 import pytest
 
+from voxaudit import tables
 from voxaudit.errors import VoxauditError
 from voxaudit.tables import read_table, require_columns, write_atomically, write_parquet
 
@@ -17,6 +20,18 @@ def test_every_format_reads_the_same(tmp_path):
     table.write_parquet(tmp_path / "t.parquet")
     for ending in ("csv", "tsv", "jsonl", "parquet"):
         assert read_table(tmp_path / f"t.{ending}").equals(table)
+
+
+def test_a_path_is_no_pattern(tmp_path):
+    """Of a folder `run[1]`, polars would read `run1`, and of `*.csv` all there are."""
+    table = pl.DataFrame({"id": ["a"], "n": [1]})
+    home = tmp_path / "run[1]"
+    home.mkdir()
+    (tmp_path / "run1").mkdir()
+    for ending in ("csv", "jsonl", "parquet"):
+        for place in (home / f"*.{ending}", tmp_path / "run1" / f"x.{ending}", home / f"x.{ending}"):
+            tables.write_table(table if "*" in place.name else pl.DataFrame({"id": ["b"], "n": [2]}), place)
+        assert read_table(home / f"*.{ending}").equals(table)
 
 
 def test_strings_keep_leading_zeros(tmp_path):
@@ -32,6 +47,13 @@ def test_strings_keep_leading_zeros(tmp_path):
         ("t.xlsx", b"x", "unknown table format '.xlsx'"),
         ("t.parquet", b"not parquet", "cannot read this table"),
         ("t.jsonl", b"{broken", "cannot read this table"),
+        ("gzip.csv", gzip.compress(b"id,n\na,1\n"), "compressed. Decompress it first"),
+        ("zlib.tsv", zlib.compress(b"id\tn\na\t1\n"), "compressed. Decompress it first"),
+        (
+            "zstd.jsonl",
+            bytes.fromhex("28b52ffd2009490000") + b'{"id":1}\n',
+            "compressed. Decompress it first",
+        ),
         ("t.csv", b"\xff\xfe\x00\x80,b\n\x80,2\n", "cannot read this table"),
     ],
 )
@@ -43,6 +65,22 @@ def test_unreadable_tables_are_one_line(tmp_path, name, content, message):
         read_table(path)
     assert message in str(caught.value)
     assert name in str(caught.value)
+
+
+def test_more_values_than_can_be_read_are_refused_before_they_are(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    same = pl.repeat("a", 3_000_000, eager=True)
+    pl.DataFrame({"id": same, "audio": same, "words": pl.repeat([1], 3_000_000, eager=True)}).write_parquet(
+        path
+    )
+    monkeypatch.setattr(tables, "MOST_CELLS", 8_000_000)
+    with pytest.raises(
+        VoxauditError, match=r"t\.parquet: 3,000,000 rows of 3 columns are more than are read"
+    ):
+        read_table(path)
+    with pytest.raises(VoxauditError, match="3,000,000 rows"):
+        tables.scan_table(path, {})
+    assert read_table(path, strings=True).columns == ["id", "audio"]  # lists are not even read
 
 
 def test_all_missing_columns_are_named_at_once():

@@ -112,30 +112,28 @@ def planted(calls: pl.DataFrame, generator: random.Random) -> list[tuple[str, st
 
 def real_loops(calls: pl.DataFrame, more: Sequence[str]) -> list[tuple[str, str]]:
     """Return how many loops and impossible rates real speech has: all are false."""
+    frame = calls.rename({"locale": "language"})
+    (said, heard), _ = spoken(frame, ("reference", "text"))
+    frame = frame.with_columns(reference=said, text=heard)
+    people = frame.unique("utterance", maintain_order=True)
     basic = NORMALIZERS["basic"]
-    said = calls.unique("utterance", maintain_order=True)
-    texts = [basic(text) for text in [*said["reference"], *more]]
-    heard = [
-        find_loops(basic(text), basic(reference))
-        for text, reference in zip(calls["text"], calls["reference"], strict=True)
-    ]
-    fast = [
-        words_too_many(basic(text), seconds)
-        for text, seconds in zip(calls["text"], calls["duration"], strict=True)
-    ]
-    slow = [
-        words_too_many(basic(text), seconds)
-        for text, seconds in zip(said["reference"], said["duration"], strict=True)
-    ]
-    return [
+    texts = [*people["reference"], *map(basic, more)]
+    answers = sum(bool(find_loops(*pair)) for pair in zip(frame["text"], frame["reference"], strict=True))
+    rows = [
         (
-            f"loops in {len(texts):,} texts of what people said: false alarms",
-            f"{sum(bool(find_loops(t)) for t in texts)}",
+            f"loops in {len(texts):,} texts of what people said, each by itself: false alarms",
+            f"{sum(bool(find_loops(text)) for text in texts)}",
         ),
-        (f"loops in {len(heard):,} answers of services to real calls: found", f"{sum(map(bool, heard))}"),
-        (f"impossible speaking rates in {len(slow):,} references: false alarms", f"{sum(map(bool, slow))}"),
-        (f"impossible speaking rates in {len(fast):,} answers: found", f"{sum(map(bool, fast))}"),
+        (
+            f"loops in {frame.height:,} answers of services to real calls, beside what was said: found",
+            f"{answers}",
+        ),
     ]
+    for what, some, column in (("references", people, "reference"), ("answers", frame, "text")):
+        pairs = zip(some[column], some["duration"], strict=True)
+        found = sum(bool(words_too_many(*pair)) for pair in pairs)
+        rows.append((f"impossible speaking rates in {some.height:,} {what}: found", f"{found}"))
+    return rows
 
 
 def activity(data: Path) -> list[tuple[str, str]]:

@@ -24,10 +24,10 @@ from voxaudit.align import PocketSphinxAligner, align_corpus
 from voxaudit.audio import Audio, Samples, write
 from voxaudit.audits.stutter.audit import filler_clips
 from voxaudit.corpus import read_corpus
-from voxaudit.perturb.stutter import MODES, applicable, sample_chain, sample_operation
 from voxaudit.perturb.stutter.checks import PlaceCheck, own_step, sound_checks
 from voxaudit.perturb.stutter.measured import MEASURES, PROFILES, kolmogorov
 from voxaudit.perturb.stutter.recordings import Recording
+from voxaudit.perturb.stutter.sample import MODES, applicable, sample_chain, sample_operation
 from voxaudit.perturb.stutter.sounds import room_tone
 
 

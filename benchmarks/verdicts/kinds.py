@@ -32,7 +32,7 @@ from benchmarks.verdicts.world import (
 
 from voxaudit.audits.stutter.audit import judged
 from voxaudit.audits.stutter.scoring import Comparison, compare
-from voxaudit.perturb.stutter import KINDS
+from voxaudit.perturb.stutter.chain import KINDS
 from voxaudit.stats.bootstrap import Resample
 
 PLACED = {"interjection": "interjection:before=0,word=0"}

@@ -99,6 +99,11 @@ def finding_id(*parts: object) -> str:
     return "/".join(str(part).replace("%", "%25").replace("/", "%2F") for part in parts if part is not None)
 
 
+def of_row(row: Mapping[str, Any], names: str = "low high speakers utterances words") -> dict[str, Any]:
+    """Return the fields of a finding that a row of a table has under the same names."""
+    return {name: row[name] for name in names.split()}
+
+
 REMEDIES: dict[str, str] = {
     "not_asked": "",
     "no_attribute": "name the attribute whose groups are compared, such as gender or accent",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ Samples = NDArray[np.float32]
 
 USUAL_RATE = 48_000
 """Hz. A recording has at most as many samples as the longest one would have at this rate."""
+LOST = 0.1
+"""Seconds. A recording that lacks more than this of what it promises is not used: its last words were not heard."""
 BLOCK = 1 << 22
 """Samples of all channels that are decoded at a time."""
 
@@ -48,15 +51,16 @@ def read(
     rate: int | None = None,
     start: float = 0.0,
     duration: float | None = None,
+    channel: int | None = None,
     fetch: Callable[[str, int], bytes] = files.read_bytes,
     limits: Limits = Limits(),
 ) -> Audio:
     """Read an audio file (WAV, FLAC, MP3, Ogg Vorbis or Opus, AIFF ...) as mono float32.
 
-    Channels are averaged. `start` and `duration` (seconds) cut a segment out of a longer recording.
-    With `rate` (Hz) the audio is resampled. A URL (`s3://...`) is read with `fetch`, which gets how many bytes it may
-    return. What cannot be used (missing, broken, empty, not finite, beyond the `limits`) raises `AudioError` with one
-    line that names the file.
+    Channels are averaged, unless one `channel` is chosen. `start` and `duration` (seconds) cut a segment out of a
+    longer recording. With `rate` (Hz) the audio is resampled. A URL (`s3://...`) is read with `fetch`, which gets how
+    many bytes it may return. What cannot be used (missing, broken, cut short, empty, not finite, beyond the `limits`)
+    raises `AudioError` with one line that names the file.
     """
     import soundfile
 
@@ -69,16 +73,20 @@ def read(
             content = fetch(url, int(limits.largest * 1e6) + 1)
         except files.RemoteError as error:
             raise AudioError(str(error)) from error
-        require_size(name, len(content), limits)
         source = io.BytesIO(content)
     elif not path.is_file():
         raise AudioError(f"{path}: no such audio file")
     try:
-        if url is None:
-            with path.open("rb") as opened:  # soundfile does not tell why it cannot
-                require_size(name, os.fstat(opened.fileno()).st_size, limits)
+        # Opened by itself first: soundfile does not tell why it cannot.
+        with path.open("rb") if url is None else io.BytesIO(content) as raw:
+            size = raw.seek(0, os.SEEK_END)
+            require_size(name, size, limits)
+            counted, cut = _counts_its_frames(raw), _ends_within_a_page(raw, size)
+        if cut:
+            raise AudioError(f"{name}: ends in the middle of a page: cut short, or not yet whole")
         with soundfile.SoundFile(source) as file:
             own_rate = int(file.samplerate)
+            promised = _promised(file) if file.format != "MP3" or counted else 0
             if own_rate < limits.lowest_rate:
                 raise AudioError(
                     f"{name}: has {own_rate:,} samples per second, under the limit of {limits.lowest_rate:,}"
@@ -99,7 +107,14 @@ def read(
                     f"{name}: lasts {frames / own_rate:,.0f} s at {own_rate:,} Hz, over the limit of"
                     f" {limits.longest:,g} s at up to {USUAL_RATE:,} Hz (`longest`)"
                 )
-            samples = _mono(file, frames)
+            samples = _mono(file, frames, channel)
+            end = promised if duration is None else min(promised, first + duration * own_rate)
+            there = first + len(samples)
+            if end - there > LOST * own_rate:
+                raise AudioError(
+                    f"{name}: ends after {there / own_rate:.2f} s, and promises {promised / own_rate:.2f} s:"
+                    " cut short, or not yet whole"
+                )
     except (soundfile.SoundFileError, OSError, RuntimeError, TypeError) as error:
         reason = getattr(error, "strerror", None) or one_line(error, 200).replace(repr(source), "''").replace(
             name, ""
@@ -119,22 +134,60 @@ def read(
     return audio if rate is None else resample(audio, rate)
 
 
+# Recordings that were cut short. FLAC says so by itself; an MP3 file without a count of its frames cannot.
+
+
+def _promised(file: Any) -> int:
+    """Return how many frames a file says it has; those of PCM that are not there are in libsndfile's log only."""
+    said = _SAID.search(file.extra_info)
+    if said is None or not (0 < int(said[2]) < int(said[1]) < _STREAMED):
+        return int(file.frames)
+    return int(file.frames * int(said[1]) / int(said[2]))
+
+
+_SAID = re.compile(r"^ *(?:data|SSND|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
+_STREAMED = 0x7FFFF000
+"""Bytes that are written for a length that was not known when the header was."""
+
+
+def _counts_its_frames(raw: BinaryIO) -> bool:
+    """Say whether an MP3 file begins with a count of its frames: else its length is a guess from the first ones."""
+    raw.seek(0)
+    head = raw.read(10)
+    tag = sum(byte << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=False)) + 10
+    raw.seek(tag if head.startswith(b"ID3") else 0)
+    first = raw.read(200)
+    return b"Xing" in first or b"Info" in first
+
+
+def _ends_within_a_page(raw: BinaryIO, size: int) -> bool:
+    """Say whether an Ogg file ends before its last page does; a page has at most 65,307 bytes."""
+    raw.seek(0)
+    if raw.read(4) != b"OggS":
+        return False
+    raw.seek(max(0, size - 65_307))
+    page = raw.read().rpartition(b"OggS")[2]
+    lengths = page[23 : 23 + page[22]] if len(page) > 22 else b""
+    return len(page) < 23 or len(page) < 23 + page[22] + sum(lengths)
+
+
 def require_size(name: str, size: int, limits: Limits) -> None:
     """Raise one line where an audio file of `size` bytes is larger than the limits allow."""
     if size > limits.largest * 1e6:
         raise AudioError(f"{name}: is larger than the limit of {limits.largest:,g} MB (`largest`)")
 
 
-def _mono(file: Any, frames: int) -> Samples:
-    """Read so many frames as the mean of the channels; a file of many channels is never in memory as a whole."""
+def _mono(file: Any, frames: int, channel: int | None) -> Samples:
+    """Read so many frames, of one channel or the mean of all; a file of many is never in memory as a whole."""
     samples = np.empty(frames, dtype=np.float32)
     step, done = max(1, BLOCK // file.channels), 0
     while done < frames:
         data = file.read(min(step, frames - done), dtype="float32", always_2d=True)
         if len(data) == 0:  # the header promised more
             break
+        one = 0 if data.shape[1] == 1 else channel
         samples[done : done + len(data)] = (
-            data[:, 0] if data.shape[1] == 1 else data.mean(axis=1, dtype=np.float32)
+            data.mean(axis=1, dtype=np.float32) if one is None else data[:, one]
         )
         done += len(data)
     return samples[:done]

@@ -13,7 +13,7 @@ from typing import Any
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.files import place
 from voxaudit.options import Limits, Option, RunOptions, option, options_of
-from voxaudit.registry import suggest
+from voxaudit.registry import suggest, unknown
 
 
 @dataclass(frozen=True)
@@ -385,17 +385,13 @@ def read_gates(content: Mapping[str, Any], path: Path, recognizers: list[str]) -
             for name, limit in value.items():
                 if name in WHOLE_RUN or name not in GATES:
                     known = [gate for gate in GATES if gate not in WHOLE_RUN]
-                    raise VoxauditError(
-                        f"{path}: unknown gate '{name}' in [gates.{key}].{suggest(name, known)} Known:"
-                        f" {', '.join(known)}"
-                    )
+                    what = f"{path}: unknown gate"
+                    raise unknown(what, name, known, where=f" in [gates.{key}]", there="Known")
                 own[key][name] = _gate(name, limit, path, f"gates.{key}.{name}")
         else:
             known = [*GATES, "baseline", "strict", *recognizers]
-            raise VoxauditError(
-                f"{path}: unknown gate or recognizer '{one_line(key, 60)}' in [gates].{suggest(key, known)} Known:"
-                f" {', '.join(known)}"
-            )
+            what = f"{path}: unknown gate or recognizer"
+            raise unknown(what, key, known, where=" in [gates]", there="Known")
     return Gates(common, own, baseline, strict)
 
 
@@ -514,10 +510,7 @@ def _values(section: str, content: Mapping[str, Any], path: Path, name: str | No
     found = {}
     for key, value in content.items():
         if key not in known:
-            raise VoxauditError(
-                f"{path}: unknown key '{one_line(key, 60)}' in [{name}].{suggest(key, list(known))} Known:"
-                f" {', '.join(known)}"
-            )
+            raise unknown(f"{path}: unknown key", key, known, where=f" in [{name}]", there="Known")
         problem = known[key].problem(value)
         if problem is not None:
             raise VoxauditError(f"{path}: {name}.{key} {problem}")

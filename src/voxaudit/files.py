@@ -18,6 +18,9 @@ from voxaudit.errors import VoxauditError, one_line
 FEW = 8
 """Up to so many files of a folder are asked for one by one; more, and the folder is listed once instead."""
 
+LARGEST_TABLE = 2_000_000_000
+"""Bytes of a table elsewhere that are fetched."""
+
 _PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://[^/@:]*:[^/@]*@")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(/?)(/?)(.*)", re.DOTALL)
 
@@ -85,8 +88,15 @@ def read_bytes(url: str, most: int | None = None) -> bytes:
                 there = max(os.fstat(file.fileno()).st_size - offset, 0)
                 return file.read(min(size, there, size if most is None else most))
         system, path = _readable(url)
-        content: bytes = system.cat_file(path, 0, most)
-        return content
+        if "http" not in _protocols(system):
+            content: bytes = system.cat_file(path, 0, most)
+            return content
+        kept = bytearray()
+        for block in _blocks(system, path):  # a server need not keep to the part that it was asked for
+            kept += block
+            if most is not None and len(kept) >= most:
+                break
+        return bytes(kept[:most])
 
 
 def stamp(url: str) -> tuple[int, int] | None:
@@ -109,14 +119,20 @@ def content_hash(url: str, most: int) -> str:
         return hashlib.sha256(read_bytes(url)).hexdigest()
     digest, size = hashlib.sha256(), 0
     with _one_line(url, "read"):
-        system, path = _readable(url)
-        with system.open(path, "rb") as file:
-            while block := file.read(1 << 20):
-                size += len(block)
-                if size > most:  # a server can send without end
-                    raise RemoteError(f"{url}: has more than {most / 1e6:,g} MB (`largest`)")
-                digest.update(block)
+        for block in _blocks(*_readable(url)):
+            size += len(block)
+            if size > most:  # a server can send without end
+                raise RemoteError(f"{url}: has more than {most / 1e6:,g} MB (`largest`)")
+            digest.update(block)
     return digest.hexdigest()
+
+
+def _blocks(system: Any, path: str) -> Iterator[bytes]:
+    """Yield the content of a file in pieces; by HTTP with one request, whatever the server says of the file."""
+    how = {"block_size": 0, "size": 1} if "http" in _protocols(system) else {}
+    with system.open(path, "rb", **how) as file:
+        while block := file.read(1 << 20):
+            yield block
 
 
 def existing(urls: Sequence[str]) -> list[bool]:
@@ -148,10 +164,11 @@ def _is_file(url: str, listed: dict[str, set[str]]) -> bool:
 
 @contextlib.contextmanager
 def fetched(url: str) -> Iterator[Path]:
-    """Have a copy of a file in a temporary folder, under its own name."""
+    """Have a copy of a table in a temporary folder, under its own name."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / (url.rstrip("/").rpartition("/")[2] or "file")
-        copy.write_bytes(read_bytes(url))
+        if copy.write_bytes(read_bytes(url, LARGEST_TABLE + 1)) > LARGEST_TABLE:
+            raise RemoteError(f"{url}: has more than {LARGEST_TABLE / 1e6:,g} MB; copy it to this machine")
         yield copy
 
 
@@ -180,6 +197,8 @@ def _open(url: str) -> tuple[Any, str]:
             f"{_PASSWORD.sub('', url)}: the URL holds a password; leave it out, and set it for the filesystem in"
             " the environment (FSSPEC_<PROTOCOL>_PASSWORD)"
         )
+    if "::" in url:  # some filesystems take instructions from the file that they are laid over
+        raise VoxauditError(f"{url}: a filesystem inside another (`::`) is not opened; name the file itself")
     try:
         core = import_module("fsspec.core")
     except ImportError as error:
@@ -191,9 +210,14 @@ def _open(url: str) -> tuple[Any, str]:
 def _readable(url: str) -> tuple[Any, str]:
     """Return the filesystem of a URL and the path on it, unless that is a device or a pipe: such have no end."""
     system, path = _open(url)
-    if url.startswith("file:") and Path(path).exists() and not Path(path).is_file():
+    if "file" in _protocols(system) and Path(path).exists() and not Path(path).is_file():
         raise FileNotFoundError
     return system, path
+
+
+def _protocols(system: Any) -> tuple[str, ...]:
+    """Return all names of a filesystem: `file` is `local`, too."""
+    return (system.protocol,) if isinstance(system.protocol, str) else tuple(system.protocol)
 
 
 @contextlib.contextmanager

@@ -11,14 +11,14 @@ import inspect
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.registry import suggest
+from voxaudit.registry import suggest, unknown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,6 +63,15 @@ class Range:
         ends = ("at_least", "above", "at_most", "below")
         known = {name: end for name in ends if (end := getattr(self, name)) is not None}
         return " and ".join(f"{name.replace('_', ' ')} {end:,}" for name, end in known.items())
+
+
+def out_of_range(value: Any) -> tuple[Field[Any], Range] | None:
+    """Return the first field of a dataclass whose value lies outside the range in its metadata, if any does."""
+    for one in fields(value):
+        allowed, number = one.metadata.get("range"), getattr(value, one.name)
+        if allowed is not None and isinstance(number, int | float) and number not in allowed:
+            return one, allowed
+    return None
 
 
 @dataclass(frozen=True)
@@ -306,9 +315,7 @@ class RunOptions:
         known = list(options_of(cls))
         for name in given:
             if name not in known:
-                raise VoxauditError(
-                    f"unknown option '{one_line(name, 60)}'.{suggest(name, known)} Known: {', '.join(known)}"
-                )
+                raise unknown("unknown option", name, known, there="Known")
         if given.get("ray_address") is not None:
             given.setdefault("executor", "ray")
         return replace(options or cls(), **given)

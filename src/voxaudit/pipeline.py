@@ -19,7 +19,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.files import publish, require
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.recognize import AnswersById, Recognizer, anchor, make_recognizer
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 from voxaudit.render.document import Report
 from voxaudit.report.build import build_report, remember, write_report
 from voxaudit.run import Run, run_trials
@@ -224,10 +224,7 @@ def _baseline(clean: list[Corpus], parts: list[tuple[CorpusConfig, Corpus]]) -> 
     names = [corpus.name for corpus in clean]
     for name, baseline in named.items():
         if baseline not in names:
-            raise VoxauditError(
-                f"corpora: the baseline of '{name}' is not a clean corpus: '{baseline}'.{suggest(baseline, names)}"
-                f" There: {', '.join(names)}"
-            )
+            raise unknown(f"corpora: the baseline of '{name}' is not a clean corpus:", baseline, names)
     if len(clean) == 1:
         return {}
     first = {language: corpus.name for corpus in reversed(clean) for language in _languages(corpus)}
@@ -260,10 +257,8 @@ def _read(config: CorpusConfig, *, rename: bool, check_audio: bool) -> Corpus:
     )
     for attribute in config.attributes:
         if attribute not in corpus.attributes:
-            raise VoxauditError(
-                f"{config.path}: no attribute '{attribute}'.{suggest(attribute, corpus.attributes)}"
-                f" Attributes there: {', '.join(corpus.attributes) or 'none'}"
-            )
+            what = f"{config.path}: no attribute"
+            raise unknown(what, attribute, corpus.attributes, there="Attributes there")
     return select(labeled(corpus, config.language, rename=rename), config.where)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from voxaudit.errors import VoxauditError, one_line
@@ -22,16 +21,24 @@ def suggest(name: str, known: list[str]) -> str:
     return f" Did you mean: {' or '.join(close)}?" if close else ""
 
 
-def unknown(what: str, name: str, known: Iterable[str], *see: str) -> VoxauditError:
-    """Return the error of a name that is not among those known, which says what there is.
+def unknown(
+    what: str,
+    name: str,
+    known: Iterable[str],
+    *see: str,
+    where: str = "",
+    there: str = "There",
+    error: type[VoxauditError] = VoxauditError,
+) -> VoxauditError:
+    """Return the error of a name that is not among those known, which says what there is; `where` follows the name.
 
     >>> str(unknown("no group", "femal", ["female", "male"]))
     "no group 'femal'. Did you mean: female or male? There: female, male"
     """
     names = list(known)
     shown = (", ".join(names[:20]) or "none") + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    text = f"{what} '{one_line(name, 80)}'.{suggest(name, names)} There: {one_line(shown, 600)}"
-    return VoxauditError(text, see=see)
+    text = f"{what} '{one_line(name, 80)}'{where}.{suggest(name, names)} {there}: {one_line(shown, 600)}"
+    return error(text, see=see)
 
 
 class Registry:
@@ -77,13 +84,13 @@ def _declared(group: str, path: tuple[str, ...]) -> dict[str, str]:
 def _is_named(group: str, path: tuple[str, ...]) -> bool:
     """Say whether an installed package may add to a group: to import `importlib.metadata` is half of a start."""
     for folder in path:
-        if Path(folder).is_file():  # an archive, into which it can look
+        if os.path.isfile(folder):  # noqa: PTH113 (pathlib is a tenth of a start); an archive, into which it can look
             return True
         with suppress(OSError), os.scandir(folder or ".") as found:
             for entry in found:
                 if entry.name.endswith((".dist-info", ".egg-info")):
-                    with suppress(OSError):
-                        if group.encode() in Path(entry.path, "entry_points.txt").read_bytes():
+                    with suppress(OSError), open(f"{entry.path}/entry_points.txt", "rb") as file:  # noqa: PTH123
+                        if group.encode() in file.read():
                             return True
     return False
 

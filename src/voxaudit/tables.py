@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import polars as pl
 
@@ -70,16 +70,20 @@ def read_table(path: str | Path, *, strings: bool = False) -> pl.DataFrame:
         raise VoxauditError(f"{path}: the file is empty")
     try:
         if ending == ".parquet":
-            table = pl.read_parquet(path)
+            table = scan_parquet(path, plain=strings).collect()
+        elif _is_compressed(path):
+            raise VoxauditError(f"{path}: the file is compressed. Decompress it first.")
         elif ending in (".csv", ".tsv"):
             table = pl.read_csv(
                 path,
                 separator="\t" if ending == ".tsv" else ",",
                 infer_schema=not strings,
                 infer_schema_length=None,
+                glob=False,
             )
         elif ending in (".jsonl", ".ndjson", ".json"):
-            table = pl.read_ndjson(path, infer_schema_length=None)
+            with path.open("rb") as file:  # by its path, `[a]` in it would be a pattern
+                table = pl.read_ndjson(file, infer_schema_length=None)
         else:
             hint = " Decompress it first." if ending in (".gz", ".zip", ".zst", ".bz2", ".xz") else ""
             raise VoxauditError(
@@ -94,6 +98,33 @@ def read_table(path: str | Path, *, strings: bool = False) -> pl.DataFrame:
             pl.exclude(pl.String).cast(pl.String, strict=False)
         )
     return table
+
+
+MOST_CELLS = 200_000_000
+"""Rows times columns of a Parquet file: a few kilobytes can say the same value a billion times."""
+
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")
+"""How gzip, zstd and zlib begin: polars would unpack them, to whatever size that is."""
+
+
+def _is_compressed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4).startswith(_COMPRESSED)
+
+
+def scan_parquet(path: Path, *, plain: bool = False) -> pl.LazyFrame:
+    """Return a Parquet file to be read, with `plain` without the columns that hold no single values.
+
+    One with more values than can be read raises one line, damage whatever polars raises.
+    """
+    lazy = pl.scan_parquet(path, glob=False)
+    kept = lazy.drop(unwritable(lazy.collect_schema())) if plain else lazy
+    rows, columns = lazy.select(pl.len()).collect().item(), len(kept.collect_schema())
+    if rows * columns > MOST_CELLS:
+        raise VoxauditError(
+            f"{path}: {rows:,} rows of {columns:,} columns are more than are read ({MOST_CELLS:,} values)"
+        )
+    return kept
 
 
 def unwritable(schema: Mapping[str, Any]) -> list[str]:
@@ -116,7 +147,7 @@ def scan_table(path: Path, types: Mapping[str, Sequence[Any]]) -> pl.LazyFrame:
     if not path.is_file():
         raise VoxauditError(f"{path}: no such file")
     try:
-        lazy = pl.scan_parquet(path)
+        lazy = scan_parquet(path)
         schema = lazy.collect_schema()
     except DAMAGE as error:
         raise _unreadable(path, error) from error
@@ -244,6 +275,12 @@ def write_atomically(path: Path, write: Callable[[Path], object], *, mode: int =
         raise VoxauditError(f"{path}: cannot write ({reason or one_line(error, 200)})") from error
 
 
+def write_json(path: Path, document: Any, *, indent: int = 1) -> None:
+    """Write plain data as JSON, whole or not at all."""
+    text = json.dumps(document, indent=indent, ensure_ascii=False) + "\n"
+    write_atomically(path, lambda target: target.write_text(text, encoding="utf-8"))
+
+
 def write_table(table: pl.DataFrame, path: Path) -> None:
     """Write a table as the path's ending says: `.csv`, `.tsv`, `.jsonl` or `.parquet`."""
     writers: dict[str, Callable[[Path], object]] = {
@@ -264,6 +301,15 @@ def _reserve(path: Path, mode: int) -> Path:
     temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     return temporary
+
+
+def appended(path: Path) -> BinaryIO:
+    """Open a log to add to it; a link that lies there is not followed, for it may lead anywhere."""
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+        return os.fdopen(os.open(path, flags, 0o666), "ab")
+    except OSError as error:
+        raise VoxauditError(f"{path}: cannot write ({error.strerror or one_line(error, 200)})") from error
 
 
 def remove_half_written(folder: Path) -> None:

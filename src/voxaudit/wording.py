@@ -20,12 +20,17 @@ def percent_interval(rate: float | None, low: float | None, high: float | None) 
 
 
 def points_interval(difference: float | None, low: float | None, high: float | None) -> str:
-    """Return a difference of rates in points: `12.3 (10.1 to 14.9)`, or alone where there is no interval."""
+    """Return a difference of rates in points: `12.3 (10.1 to 14.9)`, or alone where there is no interval.
+
+    >>> points_interval(0.068, -0.0001, 0.138)
+    '6.8 (0.0 to 13.8)'
+    """
     if difference is None:
         return "-"
-    return f"{100 * difference:.1f}" + (
-        "" if low is None or high is None else f" ({100 * low:.1f} to {100 * high:.1f})"
+    value, *limits = (
+        "0.0" if (text := f"{100 * (one or 0.0):.1f}") == "-0.0" else text for one in (difference, low, high)
     )
+    return value if low is None or high is None else f"{value} ({' to '.join(limits)})"
 
 
 def in_points(difference: float | None, low: float | None = None, high: float | None = None) -> str:

@@ -173,7 +173,7 @@ def test_ctm_and_other_files_by_ending(tmp_path):
 
 def test_phones_of_other_languages_are_timed_and_can_stutter(tmp_path):
     """German, as the Montreal Forced Aligner writes it: IPA, a long vowel, an affricate."""
-    from voxaudit.perturb.stutter import applicable, sample_operation
+    from voxaudit.perturb.stutter.sample import applicable, sample_operation
 
     words = [(0.0, 0.2, ""), (0.2, 0.6, "schöne"), (0.6, 1.0, "zeit"), (1.0, 1.2, "")]
     phones = [(0.2, 0.3, "ʃ"), (0.3, 0.45, "øː"), (0.45, 0.5, "n"), (0.5, 0.6, "ə")]

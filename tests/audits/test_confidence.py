@@ -10,6 +10,7 @@ import pytest
 
 import voxaudit
 from voxaudit.answer import RefusedError
+from voxaudit.errors import VoxauditError
 from voxaudit.stats.reliability import reliability
 
 
@@ -38,6 +39,27 @@ def test_confidences_of_words_belong_to_the_words():
     assert table["vain"] == pytest.approx(1 / 3), "light was right, and is sent"
     assert table["passed"] == 0.0
     assert measured(answer, "overconfidence").estimate == pytest.approx(-0.05)
+
+
+@pytest.mark.parametrize(
+    "times",
+    ["", "[[", "[" * 100_000, "null", "[null]", "[3]", "[[]]", '{"a": 1}', '[["a"]]', '[["a", 0, 1, "b"]]'],
+)
+def test_words_that_make_no_sense_are_one_line_with_the_utterance(times):
+    good = json.dumps([["yes", 0, 1, 0.5]])
+    rows = {"utterance": list("abc"), "text": ["yes"] * 3, "reference": ["yes"] * 3, "speaker": list("stu")}
+    with pytest.raises(
+        VoxauditError, match=r"utterance 'b': word_times is no list of \[word, start, end, conf"
+    ):
+        voxaudit.confidence(pl.DataFrame(rows | {"word_times": [good, times, good]}))
+
+
+def test_words_without_confidence_or_without_letters_are_nobody_s():
+    words = [["Yes", 0, 1, 0.5], ["...", 1, 2, 0.1], ["no", 1, 2, None]]
+    rows = {"utterance": list("ab"), "text": ["yes no"] * 2, "reference": ["yes"] * 2, "speaker": list("st")}
+    times = [json.dumps(words), "[]"]
+    answer = voxaudit.confidence(pl.DataFrame(rows | {"word_times": times, "confidence": [0.9, 0.7]}))
+    assert answer.detail.select("sure", "right", "wrong").rows() == [(0.5, 1.0, 0.0), (0.7, 1.0, 1.0)]
 
 
 def test_a_confidence_of_an_answer_is_that_of_each_of_its_words():

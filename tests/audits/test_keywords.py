@@ -231,6 +231,16 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     server.server_close()
 
 
+@pytest.mark.parametrize("text", ["turn it 4", "turn it off 4"])
+def test_a_class_that_nobody_said_has_no_rate_and_no_sentence(text: str) -> None:
+    answer = keywords(pl.DataFrame({"utterance": ["a"], "reference": ["turn it off"], "text": [text]}))
+    numbers = answer.tables["classes"].filter(pl.col("kind") == "numbers")
+    assert numbers["heard"].to_list() == [1]
+    assert numbers["rate"].to_list() == [None]
+    assert answer.tables["utterances"]["keyword_rate"].to_list() == [None]
+    assert not any("keywords" in one.sentence or "numbers" in one.sentence for one in answer.findings)
+
+
 def test_a_judge_is_asked_only_where_it_is_asked_for_and_decides_nothing(model: Any) -> None:
     url, requests = model
     rows = [
@@ -255,6 +265,19 @@ def test_a_judge_is_asked_only_where_it_is_asked_for_and_decides_nothing(model: 
     assert note.facts["prompt"] == PROMPT
     own = [one for one in answer.findings if one.measure != "judge_agreement"]
     assert [(one.id, one.estimate) for one in own] == [(one.id, one.estimate) for one in plain.findings]
+
+
+def test_a_judge_is_named_on_the_command_line_and_what_it_says_is_printed(
+    model: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, requests = model
+    rows = {"utterance": ["a"], "reference": ["c n 7 3 4 please"], "text": ["c n 7 3 5 please"]}
+    pl.DataFrame(rows).write_csv(tmp_path / "heard.csv")
+    asked = ["keywords", str(tmp_path / "heard.csv"), "--judge", f"url={url},model=judge", "--judged", "3"]
+    assert main(asked) == 0
+    assert [request["path"] for request in requests] == ["/v1/chat/completions"]
+    assert "judge-2026 finds an error that matters in 1 of 1 utterances" in capsys.readouterr().out
+    assert main([*asked[:3], "judge"]) == 2
 
 
 def test_a_judge_that_repeats_the_key_is_not_quoted(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:

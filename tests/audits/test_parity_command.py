@@ -107,10 +107,11 @@ def test_findings_are_the_gaps_and_one_sums_them_up(answer):
     assert worst.headline
     assert worst.speakers >= 5
     assert re.search(
-        r"is served worst \(\d+ speakers\): a mean of [\d.]+ % against [\d.]+ % for everybody", worst.sentence
+        r"x serves .+ worst \(\d+ speakers\): it gets [\d.]+ % of their words wrong and [\d.]+ % of everybody else's",
+        worst.sentence,
     )
-    assert others[0].sentence.startswith("x: with age held fixed, the mean")
-    assert "; as observed it is +" in others[0].sentence
+    assert others[0].sentence.startswith("With age held fixed, x gets ")
+    assert ". As observed it is " in others[0].sentence
     gaps = others[-6:]
     # Each recognizer before their mean.
     assert [finding.recognizer for finding in gaps] == ["x", "x", "y", "y", None, None]
@@ -137,16 +138,17 @@ def test_findings_are_the_gaps_and_one_sums_them_up(answer):
     assert (men.verdict, men.family, gaps[-1].family) == ("shown", "pairs", "pairs")
     number = r"[+-]?[\d.]+"
     assert re.fullmatch(
-        rf"x: the mean of the speakers' word error rates is {number} % for m \(gender\) and {number} % for f, a"
-        rf" difference of {number} percentage points \({number} to {number}\); p [<=] {number} among 12 comparisons: a"
-        rf" gap is shown; with age held fixed it is {number} \({number} to {number}\), shown too\.",
+        rf"x gets {number} % of the words of m speakers \(gender\) wrong and {number} % of those of f speakers,"
+        rf" averaged over speakers: a gap of {number} percentage points \({number} to {number}\) is shown,"
+        rf" p [<=] {number} among 12 comparisons\. With age held fixed it is {number}"
+        rf" \({number} to {number}\), shown too\.",
         men.sentence,
     )
     assert (first.measure, first.verdict, first.estimate) == ("gaps_shown", "shown", 2)
     assert ". " not in first.sentence
     assert re.fullmatch(
-        r"In 2 of 8 comparisons of two groups the mean of the speakers' word error rates is shown to differ, by"
-        rf" up to {number} percentage points \(m over f, gender, [xy]\); none is shown for age, and one of up to"
+        rf"A gap is shown in 2 of 8 comparisons of two groups, of up to {number} percentage points of the word error"
+        r" rate averaged over speakers \(m over f, gender, [xy]\); none is shown for age, and one of up to"
         rf" {number} percentage points is not excluded\.",
         first.sentence,
     )
@@ -177,7 +179,7 @@ def test_the_verdict_agrees_with_the_interval(seed, factor):
         largest = max(-finding.low, finding.high)
         assert finding.excludes == largest
         assert f"one of up to {100 * largest:.1f} percentage points is not excluded" in finding.sentence
-        assert f"({100 * finding.low:+.1f} to {100 * finding.high:+.1f})" in finding.sentence
+        assert f"({100 * finding.low:.1f} to {100 * finding.high:.1f})" in finding.sentence
 
 
 def test_alike_is_for_those_who_say_what_it_is():

@@ -79,8 +79,9 @@ def test_two_and_three_speakers_are_too_few_for_a_test(small):
     (finding,) = answer.findings
     assert (finding.verdict, finding.code) == ("refused", "too_few_speakers")
     assert finding.sentence == (
-        "The mean of the speakers' word error rates is 35.0 % for f (gender) and 23.3 % for m; whether they differ"
-        " cannot be tested: 2 and 3 speakers show no difference, however large it is."
+        "The recognizer gets 35.0 % of the words of f speakers (gender) wrong and 23.3 % of those of m speakers,"
+        " averaged over speakers; whether they differ cannot be tested: 2 and 3 speakers show no difference,"
+        " however large it is."
     )
 
 

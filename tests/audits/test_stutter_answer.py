@@ -123,8 +123,8 @@ def test_sentences_say_more_fewer_and_how_sure(tmp_path):
     answer = stutter(write_stutter_audit(tmp_path, recognizers=recognizers))
     tails = [one.sentence.split(" instead of ")[1] for one in answer.findings if one.headline]
     assert tails == [
-        "10.0 %: 30.0 percentage points (20.0 to 40.0) more (8 recordings of 6 speakers).",
-        "10.0 %: 1.0 percentage points (-8.0 to 10.0) fewer, so no cost is shown; one of up to 8.0 percentage points is"
+        "10.0 %: 30.0 percentage points more (20.0 to 40.0), in 8 recordings of 6 speakers.",
+        "10.0 %: 1.0 percentage points fewer (-8.0 to 10.0), so no cost is shown; one of up to 8.0 percentage points is"
         " not excluded (8 recordings of 6 speakers).",
         "10.0 %: 30.0 percentage points more; how sure that is cannot be said without known speakers (8 recordings).",
         "10.0 %: 30.0 percentage points more; how sure that is cannot be said with 4 speakers, fewer than 5 (8"

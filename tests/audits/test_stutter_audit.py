@@ -35,8 +35,8 @@ from voxaudit.audits.stutter.scoring import (
 from voxaudit.audits.stutter.search import Case, Settings, agreement, aims, front, search
 from voxaudit.corpus import Utterance, read_corpus
 from voxaudit.errors import VoxauditError
+from voxaudit.perturb.stutter.chain import StutterScenarios
 from voxaudit.perturb.stutter.recordings import Recording
-from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.recognize import make_recognizer
 from voxaudit.run.session import Session
 from voxaudit.score.meaning import Meaning

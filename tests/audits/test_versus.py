@@ -275,6 +275,16 @@ def test_transcripts_tell_more_than_the_wer_and_silent_clips_count():
     assert "ours" in answer.figure("waiting").alt
 
 
+def test_waiting_is_that_of_the_audit_of_waiting_failures_included():
+    table = told(WROTE).with_columns(
+        latency_ms=pl.int_range(pl.len()) ** 2 % 37 * 10.0,
+        failure=pl.when(pl.int_range(pl.len()) % 9 == 0).then(pl.lit("lost")).otherwise(pl.lit("")),
+    )
+    ours = versus(table).tables["services"].sort("recognizer").select("recognizer", "p50", "p95")
+    theirs = voxaudit.waiting(table).tables["recognizers"].sort("recognizer")
+    assert ours.equals(theirs.select("recognizer", "p50", "p95"))
+
+
 def test_one_table_of_what_was_said_and_one_for_each_recognizer(tmp_path, capsys):
     table = told(WROTE)
     paths = [str(tmp_path / f"{name}.csv") for name in ("said", "ours", "theirs")]

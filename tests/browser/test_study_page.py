@@ -5,10 +5,9 @@ import soundfile
 
 from voxaudit.corpus import read_corpus
 from voxaudit.review.study.analyze import analyze_study
-from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.app import by_link, study_app
 from voxaudit.review.study.create import create_comprehensibility, create_realism
-from voxaudit.review.study.study import participants
+from voxaudit.review.study.study import open_answers, participants
 from voxaudit.review.web import running
 
 

@@ -98,6 +98,20 @@ def test_a_name_that_cannot_be_shown_in_an_error_does_not_hide_it(tmp_path):
     assert "no such file" in one_line(done.stderr)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{long}/run --json", "run {long}", "report {long}", "review {long} --agreement", "score {long} {long}",
+        "perturb {long} {long} gain:1", "study analyze {long}", "accuracy {long}", "stutter {long}", "attack {long}",
+        "robustness {loop}", "accuracy {loop}/x", "run {loop}",
+    ],
+)  # fmt: skip
+def test_a_name_that_no_file_can_have_is_one_line(tmp_path, capsys, line):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert main(line.format(long="a" * 5000, loop=tmp_path / "loop").split()) == 2
+    one_line(capsys.readouterr().err)
+
+
 def test_a_folder_that_was_deleted_is_one_line(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()

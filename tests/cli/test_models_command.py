@@ -9,8 +9,7 @@ import zipfile
 import pytest
 
 from voxaudit.cli.main import main
-from voxaudit.recognize.weights import KNOWN
-from voxaudit.recognize.weights.fetch import Archive, DataFile, Model
+from voxaudit.recognize.weights.fetch import KNOWN, Archive, DataFile, Model
 
 
 @pytest.fixture

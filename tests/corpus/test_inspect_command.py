@@ -37,6 +37,7 @@ def test_json_is_one_document(manifest, asked, capsys):
             "seconds": 5400.0,
             "hours": 1.5,
             "attributes": 2,
+            "length": "1.5 hours",
         }
     ]
     assert {row["column"]: row["name"] for row in tables["columns"]} == {
@@ -61,7 +62,7 @@ def test_the_table_for_people(manifest, capsys):
     assert main(["inspect", str(manifest)]) == 0
     lines = capsys.readouterr().out.splitlines()
     words = [line.split() for line in lines]
-    assert ["m", "manifest", "3", "0", "2", "1.5"] in words
+    assert ["m", "manifest", "3", "0", "2", "1.5", "hours"] in words
     assert ["text", "sentence"] in words
     assert ["gender", "female", "2", "1"] in words
     assert ["gender", "male", "1", "1"] in words

@@ -37,6 +37,8 @@ COMMANDS = [
     "references {run}",
     "waiting {run}",
     "confidence {run}",
+    "slices {run} --attributes accent --fewest 4",
+    "disfluent {run}",
     "score {run}/corpus.parquet {run}/corpus.parquet",
     "review {run} --agreement",
     "report {run}",
@@ -80,7 +82,7 @@ def made(tmp_path_factory) -> Path:
     """A small finished run, as `voxaudit run` leaves it."""
     folder = tmp_path_factory.mktemp("made") / "run"
     folder.mkdir()
-    count = 24
+    count = 64
     ids = [f"u{n}" for n in range(count)]
     soundfile.write(folder / "a.wav", 0.1 * np.sin(np.arange(4000) / 9), 16000)
     pl.DataFrame(
@@ -92,6 +94,8 @@ def made(tmp_path_factory) -> Path:
             "start": [0.0] * count,
             "duration": [0.2] * count,
             "accent": ["a" if n % 4 < 2 else "b" for n in range(count)],
+            "surface": [f"one one two three{n}" for n in range(count)],
+            "events": ["word_repetition:1" for n in range(count)],
         }
     ).write_parquet(folder / "corpus.parquet")
     scenarios, names = ["clean", "gain:1"], ["toy", "other", "third"]

@@ -33,7 +33,7 @@ class Odd(Quiet):
 
 @dataclass(frozen=True)
 class Good(Quiet):
-    does: ClassVar[str] = "Take {db:.1f} dB off, 1/{db.inverse:g} of it"
+    does: ClassVar[str] = "Take {db:.1f} dB off, 1/{db.inverse:g} of it (Nobody 2020)"
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_plug_in_speaks_for_itself(plug_in):
     plug_in(Good)
     assert in_words("quiet:1") == "Take 6.0 dB off, 1/0.166667 of it."
     assert aside("quiet:db=4") == " (take 4.0 dB off, 1/0.25 of it)"
-    assert describe_perturbation("quiet", Good) == "Take `db` dB off, 1/`1/db` of it."
+    assert describe_perturbation("quiet", Good) == "Take `db` dB off, 1/`1/db` of it (Nobody 2020)."
 
 
 PROGRAM = """

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
-from voxaudit.perturb.acoustics import decay_curve, measure_drr, measure_rt60, reverberate
+from voxaudit.perturb.acoustics import decay_curve, measure_drr, measure_rt60, reverberate, srmr
 from voxaudit.perturb.sources import open_source
 from voxaudit.perturb.sources.builtin import talker
 from voxaudit.perturb.sources.responses import (
@@ -20,7 +20,6 @@ from voxaudit.perturb.sources.responses import (
     random_room,
     room_response,
 )
-from voxaudit.perturb.srmr import srmr
 
 RATE = 16000
 

@@ -12,25 +12,22 @@ from hypothesis import strategies as st
 from voxaudit.align import Phone, Syllable, Timings, Word
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb.stutter import (
-    KINDS,
-    MIXTURES,
+from voxaudit.perturb.stutter.aster import (
     Block,
-    Chain,
-    Clip,
     Interjection,
     Prolongation,
     SoundRepetition,
-    StutterError,
     WordRepetition,
+    continuant,
     fillers,
-    parse_operation,
 )
-from voxaudit.perturb.stutter import applicable as _applicable
-from voxaudit.perturb.stutter import sample_chain as _sample_chain
-from voxaudit.perturb.stutter import sample_operation as _sample_operation
+from voxaudit.perturb.stutter.base import Clip, StutterError
+from voxaudit.perturb.stutter.chain import KINDS, Chain, parse_operation
 from voxaudit.perturb.stutter.profiles import shares_at
-from voxaudit.perturb.stutter.prolongation import continuant
+from voxaudit.perturb.stutter.sample import MIXTURES
+from voxaudit.perturb.stutter.sample import applicable as _applicable
+from voxaudit.perturb.stutter.sample import sample_chain as _sample_chain
+from voxaudit.perturb.stutter.sample import sample_operation as _sample_operation
 from voxaudit.perturb.stutter.splice import cut_near
 
 RATE = 16_000

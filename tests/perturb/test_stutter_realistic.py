@@ -11,8 +11,9 @@ from voxaudit.align import Phone, Syllable, Timings, Word
 from voxaudit.align.syllables import manner
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb.stutter import Chain, Clip, StutterError, applicable, sample_chain, sample_operation
 from voxaudit.perturb.stutter import measured as real
+from voxaudit.perturb.stutter.base import Clip, StutterError
+from voxaudit.perturb.stutter.chain import Chain
 from voxaudit.perturb.stutter.checks import likeness, realism, sound_checks
 from voxaudit.perturb.stutter.profiles import draw_events, shares_at, weights
 from voxaudit.perturb.stutter.realistic import (
@@ -22,6 +23,7 @@ from voxaudit.perturb.stutter.realistic import (
     SaidFiller,
     WordSaidAgain,
 )
+from voxaudit.perturb.stutter.sample import applicable, sample_chain, sample_operation
 from voxaudit.perturb.stutter.sounds import pitch_of, release, room_tone
 
 RATE = 16_000

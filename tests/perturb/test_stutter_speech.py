@@ -8,7 +8,9 @@ import pytest
 from voxaudit.align import PocketSphinxAligner, align_corpus
 from voxaudit.audio import Audio, read
 from voxaudit.corpus import read_corpus
-from voxaudit.perturb.stutter import KINDS, Chain, Prolongation, applicable, sample_chain, sample_operation
+from voxaudit.perturb.stutter.aster import Prolongation
+from voxaudit.perturb.stutter.chain import KINDS, Chain
+from voxaudit.perturb.stutter.sample import applicable, sample_chain, sample_operation
 
 VOICED = {"AO", "IH", "AY", "ER", "AA"}
 

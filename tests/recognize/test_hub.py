@@ -14,7 +14,8 @@ pytest.importorskip("huggingface_hub")
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize import MissingModelError, RecognizerError, make_recognizer
-from voxaudit.recognize.weights import hub, model_source, obtain
+from voxaudit.recognize.weights import hub
+from voxaudit.recognize.weights.fetch import model_source, obtain
 
 OLD, NEW = "0" * 39 + "1", "0" * 39 + "2"
 FILES = {

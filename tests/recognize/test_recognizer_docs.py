@@ -28,8 +28,9 @@ def guide():
 
 SERVICES = "voxaudit.recognize.services."
 """Where the engines are that have a guide of their own."""
-STREAMING = "voxaudit.recognize.streaming."
-LISTENING = [name for name in ENGINES.names() if ENGINES.load(name).__module__.startswith(STREAMING)]
+LISTENING = [
+    name for name in ENGINES.names() if "pace" in {field.name for field in fields(ENGINES.load(name))}
+]
 LOCAL = [
     name
     for name in ENGINES.names()

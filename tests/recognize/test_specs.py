@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
 
 import pytest
 
@@ -21,12 +22,18 @@ from voxaudit.recognize import (
     require,
     settings_of,
 )
+from voxaudit.recognize.base import MissingModelError
 from voxaudit.recognize.command import Command
+from voxaudit.recognize.local import LocalModel
 from voxaudit.recognize.moonshine import Moonshine
+from voxaudit.recognize.nemo import Nemo
 from voxaudit.recognize.python import PythonFunction
 from voxaudit.recognize.services.openai import OpenAI
 from voxaudit.recognize.settings import convert
+from voxaudit.recognize.speechbrain import SpeechBrain
 from voxaudit.recognize.transcripts import TranscriptFile
+from voxaudit.recognize.vosk import Vosk
+from voxaudit.recognize.whisper import Whisper
 
 
 @pytest.mark.parametrize(
@@ -247,6 +254,34 @@ def test_anchor_takes_relative_files_from_the_folder_of_the_configuration(tmp_pa
     assert anchor(PythonFunction("my.py:hear"), tmp_path).callable == str(tmp_path / "my.py:hear")
     for as_it_is in (TranscriptFile("other.csv"), PythonFunction("json:loads"), Moonshine(), Plain()):
         assert anchor(as_it_is, tmp_path) == as_it_is
+
+
+@pytest.mark.parametrize(
+    ("recognizer", "name"),
+    [
+        (SpeechBrain, "hf:speechbrain/asr"),
+        (Nemo, "hf:nvidia/x.nemo"),
+        (Whisper, "tiny.en"),
+        (Vosk, "small-en-us"),
+    ],
+)
+def test_what_lies_in_a_folder_under_the_name_of_a_model_is_not_loaded(
+    tmp_path, monkeypatch, recognizer, name
+):
+    """Models are programs: a corpus that was downloaded must not bring one along."""
+    (tmp_path / name).mkdir(parents=True)
+    (tmp_path / name / "hyperparams.yaml").write_text("x: !apply:os.system [touch owned]")
+    monkeypatch.setattr("voxaudit.recognize.local.require_packages", lambda kind: None)
+    for folder in ("VOXAUDIT_MODELS", "HF_HUB_CACHE"):
+        monkeypatch.setenv(folder, str(tmp_path / "none"))
+    monkeypatch.chdir(tmp_path)
+    asked = anchor(recognizer(name), tmp_path)
+    assert asked == recognizer(name)
+    with pytest.raises(MissingModelError, match="is not on this machine"):
+        LocalModel.source(asked)
+    assert anchor(recognizer(f"./{name}"), tmp_path).model == str(tmp_path / name)
+    if not recognizer.one_file:
+        assert LocalModel.source(recognizer(f"./{name}"))[0] == Path(name)
 
 
 LIMITED = [

@@ -139,11 +139,11 @@ def test_the_kinds_are_those_of_the_library():
     sherpa_onnx = pytest.importorskip("sherpa_onnx")
     import inspect
 
-    from voxaudit.recognize.streaming.sherpa_onnx import KINDS
+    from voxaudit.recognize.sherpa_onnx import ONLINE_KINDS
 
     online = sherpa_onnx.OnlineRecognizer
-    assert set(KINDS) == {name[5:] for name in dir(online) if name.startswith("from_")}
-    for kind, parts in KINDS.items():
+    assert set(ONLINE_KINDS) == {name[5:] for name in dir(online) if name.startswith("from_")}
+    for kind, parts in ONLINE_KINDS.items():
         taken = inspect.signature(getattr(online, f"from_{kind}")).parameters
         assert {"tokens", *parts, "enable_endpoint_detection", "num_threads"} <= set(taken)
 

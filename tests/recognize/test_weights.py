@@ -18,10 +18,9 @@ import pytest
 
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize import RecognizerError
-from voxaudit.recognize.weights import KNOWN, fetched, known_model, model_source, models_folder
 from voxaudit.recognize.weights import fetch as fetching
-from voxaudit.recognize.weights.fetch import KNOWN as FOUND
 from voxaudit.recognize.weights.fetch import (
+    KNOWN,
     Archive,
     DataFile,
     Model,
@@ -30,9 +29,14 @@ from voxaudit.recognize.weights.fetch import (
     download_command,
     explain,
     fetch,
+    fetched,
+    known_model,
+    model_source,
+    models_folder,
     remove,
     unpack,
 )
+from voxaudit.recognize.weights.fetch import KNOWN as FOUND
 
 FIRST, SECOND = b"first half, " * 1000, b"second half"
 

@@ -21,7 +21,7 @@ from voxaudit.recognize import Recognizer, make_recognizer, require
 from voxaudit.recognize.check import check_recognizer
 from voxaudit.recognize.files import package_folder, sha256
 from voxaudit.recognize.moonshine import read_vocabulary
-from voxaudit.recognize.weights import KNOWN, fetched
+from voxaudit.recognize.weights.fetch import KNOWN, fetched
 from voxaudit.score import Counts, count_words, normalizer
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

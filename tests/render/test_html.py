@@ -41,8 +41,7 @@ from voxaudit.render.figures.forest import draw_forest
 from voxaudit.render.figures.heatmap import heatmap_html
 from voxaudit.render.figures.svg import fit, log_ticks, nice_ticks, on_page, width_of
 from voxaudit.render.html import answer_html, render_html
-from voxaudit.render.html.page import case_list, diff_html
-from voxaudit.render.html.parts import SHORT_ROWS, table_list
+from voxaudit.render.html.page import SHORT_ROWS, case_list, diff_html, table_list
 from voxaudit.render.html.tables import MOST_ROWS, OPEN_ROWS, folded_table, table_html
 from voxaudit.render.numbers import MINUS, NONE, cell_text, headings, shown, with_interval
 

@@ -28,7 +28,7 @@ def only(monkeypatch):
     return ask
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def validate():
     """Return a function that checks the content of findings.json against the published schema."""
     jsonschema = pytest.importorskip("jsonschema")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import polars as pl
 import pytest
+import soundfile
 from scipy.stats import t
 from toy_runs import WORDS
 
@@ -362,3 +365,34 @@ def test_lower_limits_of_the_worst_category_hold_for_all_categories_together(mak
     rows = [one for one in report.findings if one.measure == "nwerd" and one.scenario]
     worst = max(rows, key=lambda one: one.low)
     assert gate.estimate < worst.low
+
+
+def test_gates_beyond_the_error_rate_from_a_file_to_the_exit_code(tmp_path, monkeypatch, capsys):
+    """Made-up words, wrong digits and waiting: asked in `audit.toml`, judged, in the JSON and in the exit code."""
+    monkeypatch.chdir(tmp_path)
+    said = ["my code is 7 3 4", "turn the lamp off please"] * 6
+    for number in range(12):
+        soundfile.write(f"{number}.wav", np.full(16_000, number % 2 / 2, dtype=np.float32), 16_000)
+    rows = {"id": [str(n) for n in range(12)], "path": [f"{n}.wav" for n in range(12)], "text": said}
+    pl.DataFrame(rows | {"speaker": [f"s{n // 2}" for n in range(12)]}).write_csv("manifest.csv")
+    Path("hears.py").write_text(
+        'HEARD = "my code is 7 3 5", "turn the lamp off please thank you for watching"\n'
+        "def hear(samples, rate):\n    return HEARD[int(samples.mean() > 0.25)]\n"
+    )
+    Path("audit.toml").write_text(
+        '[corpus]\npath = "manifest.csv"\n[recognizers.mine]\nengine = "python"\ncallable = "hears.py:hear"\n'
+        '[scenarios]\nuse = []\n[run]\nout = "run"\n'
+        "[gates]\nhallucinated_words_per_minute = 5\nkeyword_error_rate = 0.2\np95_seconds = 30\n"
+    )
+    assert main(["run", "audit.toml"]) == 1
+    gates = {one["name"]: one for one in json.loads(Path("run/findings.json").read_text())["gates"]}
+    found = {name.partition("/")[0]: one for name, one in gates.items()}
+    assert {name: one["passed"] for name, one in found.items()} == {
+        "hallucinated_words_per_minute": False,
+        "keyword_error_rate": False,
+        "p95_seconds": True,
+    }
+    # Four words in every second clip of a second; one of three digits.
+    assert "120.0" in found["hallucinated_words_per_minute"]["sentence"]
+    assert "33.3 %" in found["keyword_error_rate"]["sentence"]
+    assert "2 of 3 gates failed" in capsys.readouterr().err

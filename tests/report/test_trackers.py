@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -34,18 +35,78 @@ def test_metrics_are_the_findings_of_the_report_by_their_ids(logged):
     assert any(name.endswith(".low") for name in metrics)
 
 
-def test_mlflow_has_numbers_and_the_report(logged, tmp_path, monkeypatch):
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of its own use of its packages
+@pytest.mark.parametrize("database", [False, True], ids=["folder", "database"])
+def test_mlflow_has_numbers_and_the_report(logged, tmp_path, monkeypatch, database):
     mlflow = pytest.importorskip("mlflow")
+    if database:
+        pytest.importorskip("alembic")
+        pytest.importorskip("sqlalchemy")
+    monkeypatch.chdir(tmp_path)  # where a database puts artifacts
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    mlflow.set_tracking_uri((tmp_path / "store").as_uri())
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db" if database else (tmp_path / "mlruns").as_uri())
     report, files = logged
     found = mlflow.get_run(log_report(report, files, "mlflow", name="first"))
     assert found.data.metrics == pytest.approx(metrics_of(report))
     assert found.info.run_name == "first"
-    assert {path.name for path in (tmp_path / "store").rglob("artifacts/*")} >= {
+    assert {path.name for path in (tmp_path / "mlruns").rglob("artifacts/*")} >= {
         "report.html",
         "findings.json",
     }
+
+
+ODD = [
+    "a/b/c",
+    "a.b.c",
+    "../../x",
+    "a" * 600,
+    "a" * 600 + "b",
+    "\u8a9e" * 200,
+    "x\ud800y",
+    "\0\n",
+    "a(b)",
+    "a[b]",
+    "..",
+    "C:\\x",
+]
+
+
+def with_odd_names(report):
+    """A report of which nothing has a good name: one finding and one fact for every odd text."""
+    (told,) = [one for one in report.findings if one.estimate is not None][:1]
+    findings = tuple(replace(told, id=f"accuracy/{text}", estimate=float(n)) for n, text in enumerate(ODD))
+    answers = (replace(report.chapters[0].answers[0], findings=findings),)
+    chapters = (replace(report.chapters[0], answers=answers),)
+    return replace(
+        report, title="\ud800" * 9000, chapters=chapters, facts=tuple((text, text) for text in ODD)
+    )
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of SQLAlchemy, about MLflow's queries
+@pytest.mark.parametrize("store", ["file", "sqlite"])
+def test_odd_names_are_all_kept_apart(logged, tmp_path, monkeypatch, store):
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    place = tmp_path / "store"
+    mlflow.set_tracking_uri(place.as_uri() if store == "file" else f"sqlite:///{place}.sqlite")
+    report = with_odd_names(logged[0])
+    monkeypatch.chdir(tmp_path)
+    found = mlflow.get_run(log_report(report, {}, "mlflow", name="\ud800/../../" + "n" * 9000))
+    estimates = [
+        found.data.metrics[name] for name in metrics_of(report) if not name.endswith((".low", ".high"))
+    ]
+    assert estimates == list(range(len(ODD)))
+    assert len(found.data.params) == len(ODD)
+    assert {path.name for path in tmp_path.iterdir()} <= {"run", "store", "store.sqlite", "mlruns"}
+
+
+def test_a_password_of_the_server_is_not_repeated(logged, monkeypatch):
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    mlflow.set_tracking_uri("http://me:hunter22@127.0.0.1:9/")
+    with pytest.raises(VoxauditError, match=r"http://\*\*\*@127\.0\.0\.1:9/") as caught:
+        log_report(*logged, "mlflow")
+    assert "hunter22" not in str(caught.value)
 
 
 def test_wandb_has_numbers_and_the_report_without_a_network(logged, tmp_path, monkeypatch):

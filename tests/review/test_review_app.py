@@ -16,9 +16,9 @@ from voxaudit.audio import Audio, pcm16
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.given import open_given
-from voxaudit.perturb.stutter import Chain, Clip
+from voxaudit.perturb.stutter.base import Clip
+from voxaudit.perturb.stutter.chain import Chain, StutterScenarios
 from voxaudit.perturb.stutter.recordings import read_recordings, write_recordings
-from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.review.app import (
     ASSETS,
     Recent,

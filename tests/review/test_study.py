@@ -24,11 +24,10 @@ from voxaudit.review.study.analyze import (
     listened,
     write_ratings,
 )
-from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.app import by_link, study_app
 from voxaudit.review.study.create import create_comprehensibility, create_realism
 from voxaudit.review.study.ratings import analyze_ratings, mean_limits
-from voxaudit.review.study.study import Item, participants, read_study
+from voxaudit.review.study.study import Item, open_answers, participants, read_study
 from voxaudit.review.web import running
 from voxaudit.stats.agreement import fleiss_kappa, rating_counts
 from voxaudit.stats.weighted_choices import confidence_kappa

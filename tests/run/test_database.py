@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import struct
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from voxaudit.errors import VoxauditError
 from voxaudit.review.store import LabelStore
-from voxaudit.review.study.answers import Answers
+from voxaudit.review.study.study import Answers
 from voxaudit.run import database
 from voxaudit.run.cache import Cache
 from voxaudit.run.database import Database, marks
@@ -85,6 +86,62 @@ def test_a_table_of_another_program(tmp_path):
     store.close()
     assert "trials.sqlite: cannot read this database (no such column" in said
     assert "another version" in said
+
+
+@STORES
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
+def test_a_link_leads_nowhere(tmp_path, name, ending):
+    home, precious = tmp_path / "run", tmp_path / "precious"
+    home.mkdir()
+    with closing(sqlite3.connect(precious)) as other:
+        other.execute("CREATE TABLE mine (x)")
+    before = precious.read_bytes()
+    (home / f"{name}{ending}").symlink_to(precious)
+    assert f"{name}{ending}: is a link" in refused(OPENERS[name], home)
+    assert precious.read_bytes() == before
+
+
+@STORES
+def test_a_journal_deletes_no_file_of_its_choice(tmp_path, name):
+    """SQLite plays a journal that it finds back, and then deletes the file that the journal names."""
+    home, precious = tmp_path / "run", tmp_path / "precious.txt"
+    home.mkdir()
+    precious.write_text("a thesis")
+    with closing(sqlite3.connect(home / name)) as other:
+        other.execute("CREATE TABLE mine (x)")
+    page = (home / name).read_bytes()[:4096]
+    magic = bytes.fromhex("d9d505f920a163d7")
+    header = (magic + struct.pack(">IIIII", 1, 0, 2, 512, 4096)).ljust(512, b"\0")
+    record = struct.pack(">I", 1) + page + struct.pack(">I", sum(page[4096 - 200 : 0 : -200]))
+    named = str(precious).encode()
+    end = (
+        struct.pack(">I", (1 << 30) // 4096 + 1) + named + struct.pack(">II", len(named), sum(named)) + magic
+    )
+    (home / f"{name}-journal").write_bytes(header + record + end)
+    assert "names a file elsewhere" in refused(OPENERS[name], home)
+    assert precious.read_text() == "a thesis"
+
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
+
+
+@STORES
+@pytest.mark.parametrize(
+    "program",
+    [
+        f"CREATE VIEW mine AS {ENDLESS}",
+        f"CREATE TABLE a (x); CREATE TRIGGER mine AFTER INSERT ON a BEGIN {ENDLESS}; END",
+        "CREATE TABLE mine (x, y AS (hex(zeroblob(x))))",
+        "CREATE VIRTUAL TABLE mine USING fts4(x)",
+    ],
+    ids=["view", "trigger", "computed", "virtual"],
+)
+def test_a_database_computes_nothing(tmp_path, name, program):
+    """A view in the place of a table can be a query without end."""
+    with closing(sqlite3.connect(tmp_path / name)) as other:
+        other.executescript(program)
+    said = refused(OPENERS[name], tmp_path)
+    assert "cannot open this database ('mine' in it is no plain table): written by another program" in said
 
 
 def test_rows_come_back_and_are_not_lost_when_the_next_fail(tmp_path):

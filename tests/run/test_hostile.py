@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
+import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -20,9 +23,11 @@ from toy_recognizers import Toy, words_for
 
 from voxaudit import audio
 from voxaudit.audio import AudioError
+from voxaudit.errors import VoxauditError
 from voxaudit.options import Limits
 from voxaudit.process import Child, StrangerError, end_marked, marked, module_path, python_command
 from voxaudit.run import run_trials
+from voxaudit.run.database import Database
 from voxaudit.run.folder import published_files
 
 QUIET = {"cache": False, "progress": False}
@@ -58,36 +63,80 @@ def planted(tmp_path_factory) -> Path:
     return home
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "run audit.toml",
-        "report run",
-        "inspect manifest.csv",
-        "select manifest.csv --min-snr 1 --json",
-        "quality run --workers 2",
-        "perturb c0.wav out.wav gaussian_noise:2",
-        "stutter manifest.csv --recognizer command:true --workers 2 --utterances 2 --out stutter",
-        "models fetch vosk-small-en-us",
-        "demo elsewhere --voices human",
-        "study create manifest.csv --scenarios gain:1 --out study",
-        "recognizers check command:echo",
-        "list recognizers",
-    ],
-    ids=lambda line: line.split()[0],
-)
-def test_no_command_runs_what_lies_in_the_working_folder(planted, tmp_path, line):
+STARTERS = [
+    "run audit.toml",
+    "quality run --workers 2 --utterances 1",
+    "stutter manifest.csv --recognizer command:true --workers 2 --utterances 2 --out stutter",
+    "models fetch vosk-small-en-us",
+    "select manifest.csv --min-snr 1 --json",
+]
+"""Commands that start processes of their own."""
+OTHERS = [
+    "report run",
+    "inspect manifest.csv",
+    "init manifest.csv other.toml",
+    "perturb c0.wav out.wav gaussian_noise:2",
+    "demo elsewhere --voices human",
+    "study create manifest.csv --scenarios gain:1 --out study",
+    "review run --agreement",
+    "recognizers check command:echo",
+    "list recognizers",
+    "completion bash",
+    *(
+        f"{audit} run"
+        for audit in (
+            *("accuracy", "versus", "robustness", "slices", "hallucination", "keywords", "references"),
+            *("waiting", "confidence", "disfluent"),
+        )
+    ),
+    "disparity run --attribute accent",
+    "parity run --attributes accent",
+    "differential run --attribute accent",
+    "localize run --attribute accent",
+    "sequential run --attribute accent --precision 0.1",
+    "power run --attributes accent",
+    "compare run run",
+    "score manifest.csv manifest.csv",
+    "attack manifest.csv --recognizers command:true --method blackbox --queries 2 --utterances 1 --out attack",
+    "breaking manifest.csv --recognizers command:true --perturbation gain --budget 4 --workers 1 --out breaking",
+]
+
+
+def started(folder: Path, home: Path, line: str) -> None:
+    """Run a command where others wrote; nothing that lies there may have been run."""
     environment = {
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-        "VOXAUDIT_CACHE": str(tmp_path / "cache"),
-        "VOXAUDIT_MODELS": str(tmp_path / "models"),
+        "VOXAUDIT_CACHE": str(home / "cache"),
+        "VOXAUDIT_MODELS": str(home / "models"),
         "PIP_NO_INDEX": "1",  # a fetch fails at once, after pip was started
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    subprocess.run(
-        [*PROGRAM, *line.split()], cwd=planted, env=environment, capture_output=True, timeout=900, check=False
+    done = subprocess.run(
+        [*PROGRAM, *line.split()], cwd=folder, env=environment, capture_output=True, timeout=900, check=False
     )
-    assert not (planted / "owned").exists(), (planted / "owned").read_text()
+    assert not (folder / "owned").exists(), (folder / "owned").read_text()
+    assert done.returncode in (0, 1, 2), done.stderr
+    assert b"usage:" not in done.stderr, done.stderr  # a command that was not understood imports little
+
+
+@pytest.mark.parametrize("line", STARTERS, ids=lambda line: line.split()[0])
+def test_no_command_runs_what_lies_in_the_working_folder(planted, tmp_path, line):
+    started(planted, tmp_path, line)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", OTHERS, ids=lambda line: line.split()[0])
+def test_nor_does_any_other_command(planted, tmp_path_factory, line):
+    home = tmp_path_factory.getbasetemp()
+    if not (planted / "run" / "scores.parquet").exists():
+        started(planted, home, STARTERS[0])
+    started(planted, home, line)
+
+
+def test_every_command_is_tried_there():
+    lines = subprocess.run([*PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout
+    commands = set(re.findall(r"^    ([a-z]+)\b", lines, re.MULTILINE))
+    assert {line.split()[0] for line in (*STARTERS, *OTHERS)} == commands
 
 
 def test_every_python_process_is_started_in_the_one_way():
@@ -329,35 +378,50 @@ def test_half_written_files_of_a_run_that_was_killed_are_removed(make_corpus, tm
     assert sorted(path.name for path in home.glob(".*")) == [".mine.tmp"]
 
 
+def test_a_log_is_not_written_through_a_link(make_corpus, tmp_path):
+    home, precious = tmp_path / "run", tmp_path / "precious"
+    home.mkdir()
+    precious.write_text("mine")
+    (home / "workers.log").symlink_to(precious)
+    with pytest.raises(VoxauditError, match=r"workers\.log: cannot write"):
+        run_trials(make_corpus(1), {"toy": Toy("prints")}, [], out=home, workers=1, **QUIET)
+    assert precious.read_text() == "mine"
+
+
 POISON = ["[[", '[["a"]]', '[["a", "b", "c", "d"]]', '{"a": 1}', "[3]", '[["a", 2, 1, null]]', "[" * 100_000]
 
 
-@pytest.mark.parametrize("times", POISON, ids=range(len(POISON)))
-def test_a_row_of_the_cache_that_makes_no_sense_is_heard_again(make_corpus, tmp_path, times):
+def test_a_row_of_the_cache_that_makes_no_sense_is_heard_again(make_corpus, tmp_path):
     import sqlite3
 
     cache = tmp_path / "cache"
     options = {"workers": 1, "cache": cache, "progress": False}
-    run_trials(make_corpus(3), {"toy": Toy()}, [], out=tmp_path / "first", **options)
-    with sqlite3.connect(cache / "transcripts.sqlite") as base:
-        base.execute("UPDATE transcripts SET word_times = ?", [times])
-    base.close()
-    got = texts(run_trials(make_corpus(3), {"toy": Toy()}, [], out=tmp_path / "second", **options))
-    assert got == {f"u{n}": words_for(101 + n) for n in range(3)}
+    corpus = make_corpus(3)
+    run_trials(corpus, {"toy": Toy()}, [], out=tmp_path / "first", **options)
+    for number, times in enumerate(POISON):
+        with sqlite3.connect(cache / "transcripts.sqlite") as base:
+            base.execute("UPDATE transcripts SET word_times = ?", [times])
+        base.close()
+        journal = tmp_path / f"journal{number}"
+        toy = Toy(journal=str(journal))
+        got = texts(run_trials(corpus, {"toy": toy}, [], out=tmp_path / f"run{number}", **options))
+        assert got == {f"u{n}": words_for(101 + n) for n in range(3)}, times
+        assert sorted(journal.read_text().split()) == ["101", "102", "103"], times
 
 
-def test_a_cache_that_cannot_be_written_costs_no_run(make_corpus, tmp_path, capsys):
-    import sqlite3
+def test_a_cache_that_cannot_be_written_costs_no_run(make_corpus, tmp_path, capsys, monkeypatch):
+    class Full(Database):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self._connection.execute("PRAGMA max_page_count=1")
+            with contextlib.suppress(sqlite3.OperationalError):  # until the one page is full
+                for number in range(1000):
+                    self._connection.execute(
+                        "INSERT INTO transcripts VALUES (?, '', 0, '', 0)", [b"%d" % number]
+                    )
 
+    monkeypatch.setattr("voxaudit.run.cache.Database", Full)
     cache = tmp_path / "cache"
-    cache.mkdir()
-    with sqlite3.connect(cache / "transcripts.sqlite") as base:
-        base.executescript(
-            "CREATE TABLE transcripts (key BLOB PRIMARY KEY, text TEXT NOT NULL, confidence REAL, word_times TEXT,"
-            " seconds REAL NOT NULL) WITHOUT ROWID;"
-            "CREATE TRIGGER full BEFORE INSERT ON transcripts BEGIN SELECT RAISE(FAIL, 'disk is full'); END;"
-        )
-    base.close()
     run = run_trials(
         make_corpus(4), {"toy": Toy()}, [], out=tmp_path / "run", workers=1, cache=cache, progress=False
     )
@@ -365,6 +429,18 @@ def test_a_cache_that_cannot_be_written_costs_no_run(make_corpus, tmp_path, caps
     said = capsys.readouterr().err
     assert said.count("without the cache") == 1
     assert "disk is full" in said
+
+
+def test_a_cache_folder_that_cannot_be_used_costs_no_run_either(make_corpus, tmp_path, capsys, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("VOXAUDIT_CACHE", str(tmp_path / "file" / "cache"))
+    how = {"workers": 1, "progress": False}
+    run = run_trials(make_corpus(2), {"toy": Toy()}, [], out=tmp_path / "run", **how)
+    assert run.failures.is_empty()
+    assert capsys.readouterr().err.count("goes on without the cache: ") == 1
+    for named in (tmp_path / "file" / "x", "/dev/full", "\0", "a" * 5000):  # these somebody asked for
+        with pytest.raises(VoxauditError, match="cannot be the cache"):
+            run_trials(make_corpus(2), {"toy": Toy()}, [], out=tmp_path / "run", cache=named, **how)
 
 
 # Without the rights of root.

@@ -23,6 +23,7 @@ import pytest
 from toy_recognizers import Toy
 
 from voxaudit.errors import VoxauditError
+from voxaudit.process import python_command
 from voxaudit.run import open_run, ray_pool, run_trials
 from voxaudit.run.backlog import CHUNK_SECONDS
 
@@ -329,6 +330,22 @@ def test_a_port_that_is_no_heads_is_said_and_given_up(cluster, make_corpus, tmp_
         run_trials(make_corpus(2), {"toy": Toy()}, out=tmp_path / "run", ray_address=address, cache=False)
     said = f"voxaudit: still connecting to the Ray cluster at {address} (given up after 2 s)\n"
     assert capfd.readouterr() == ("", said)
+
+
+def test_no_replica_runs_what_lies_in_the_working_folder(cluster, make_corpus, tmp_path):
+    for name in ("voxaudit", "polars", "soundfile", "numpy", "scipy", "json", "pickle", "soxr"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'a').write({name!r})\n")
+    make_corpus(2).table.select("id", "audio", "speaker", "text").write_csv(tmp_path / "manifest.csv")
+    (tmp_path / "audit.toml").write_text(
+        '[corpus]\npath = "manifest.csv"\n[recognizers.echo]\nengine = "command"\ncommand = "echo one {audio}"\n'
+        f'[scenarios]\nuse = []\n[run]\nexecutor = "ray"\nray_address = "{cluster.address}"\ncache = false\n'
+    )
+    program = python_command(
+        "run", "audit.toml", program="from voxaudit.cli.main import main; sys.exit(main())"
+    )
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert not (tmp_path / "owned").exists(), (tmp_path / "owned").read_text()
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_command_line_runs_on_ray_and_prints_one_document(cluster, make_corpus, tmp_path):

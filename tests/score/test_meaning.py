@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxaudit.errors import VoxauditError
-from voxaudit.recognize.weights import fetched, known_model
+from voxaudit.recognize.weights.fetch import fetched, known_model
 from voxaudit.score.meaning import MINILM, NGRAMS, Meaning, best_model, encoder, minilm, word_pieces
 
 PAIRS = [

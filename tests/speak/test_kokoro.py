@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from voxaudit.errors import VoxauditError
-from voxaudit.recognize.weights import KNOWN, fetched
+from voxaudit.recognize.weights.fetch import KNOWN, fetched
 from voxaudit.speak import kokoro, texts
 from voxaudit.speak.base import Voice, speak
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from voxaudit.stats.group_ratios import CHANGE, Adjusted, Rates, Shares, guard_p, interval, judge
-from voxaudit.stats.permutations import Shuffles, among, critical, equal_tailed, margins, step_down
+from voxaudit.stats.group_ratios import CHANGE, RATE, Adjusted, Rates, Shares, guard_p, interval, judge
+from voxaudit.stats.permutations import Shuffles, among, critical, equal_tailed, margins, step_down, sums_of
 
 
 def speakers(seed: int, first: int, second: int, *, ratio: float = 1.0, cells: int = 1, spread: float = 0.5):
@@ -80,6 +80,32 @@ def test_the_interval_leaves_out_what_the_test_rejects() -> None:
             p = np.fmax(equal_tailed(one.statistics(outside)), one.guard(outside))
             assert p[0] <= 0.05 + 0.01
     assert agree == 40
+
+
+@pytest.mark.parametrize("coefficients", [RATE, CHANGE])
+def test_limits_are_those_of_all_shuffles(coefficients) -> None:
+    """Only shuffles near the critical one are worked out in the search; working out all of them finds the same."""
+    for seed, (first, second), spread in ((1, (6, 8), 0.9), (2, (10, 30), 0.5), (3, (50, 50), 0.2)):
+        errors, words, group = speakers(seed, first, second, ratio=1.3, cells=12, spread=spread)
+        errors[:, :3] = np.minimum(errors[:, :3], 1.0)  # hardly any
+        clean = errors[:, [5]] + 1.0
+        columns = [errors, words, *([clean + 0.0 * words, words] if coefficients == CHANGE else [])]
+        sums, mask = np.stack(columns), group[None, :, None]
+        one = Rates(sums * mask, sums * ~mask, Shuffles(len(group), 9_999, seed=3), coefficients)
+        slow = interval(one)
+        quick = interval(one, near=one.statistics(np.ones(12)))
+        np.testing.assert_allclose(quick, slow, rtol=1e-12)
+
+
+def test_counts_are_summed_exactly_whatever_the_precision() -> None:
+    generator = np.random.default_rng(11)
+    chosen = generator.random((40, 300)) < 0.5
+    counts = generator.integers(0, 300_000, (5, 40)).astype(float)
+    counts[3] += 0.1  # no counts
+    counts[4] *= 1_000.0  # too large for single precision
+    found = sums_of(counts, chosen)
+    np.testing.assert_array_equal(found[[0, 1, 2, 4]], (counts @ chosen)[[0, 1, 2, 4]])
+    np.testing.assert_allclose(found[3], counts[3] @ chosen, rtol=1e-12)
 
 
 def test_the_guard_is_welch_where_nothing_is_seen() -> None:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voxaudit.align.build import word_alone, word_from_phones
-from voxaudit.align.syllables import manner
-from voxaudit.align.timings import AlignmentError, Phone, Timings, Word
+from voxaudit.align.pronounce import pronounce
+from voxaudit.align.syllables import manner, word_from_phones
+from voxaudit.align.timings import AlignmentError, Phone, Syllable, Timings, Word
 from voxaudit.errors import one_line
 
 ENDINGS = (".textgrid", ".ctm", ".jsonl", ".jsonl.gz")
@@ -330,3 +330,17 @@ def _in_order(words: Sequence[Word]) -> list[Word]:
             word = Word(word.text, edge, max(word.end, edge), syllables, word.event)
         ordered.append(word)
     return ordered
+
+
+def word_alone(text: str, start: float, end: float) -> Word:
+    """Return a word whose phones have no times: the dictionary's phones, each given the same share of the word.
+
+    A word that no dictionary or rule can pronounce is one syllable without phones.
+    """
+    names = pronounce(text)
+    if not names:
+        return Word(text, start, end, (Syllable(text, start, end),))
+    step = (end - start) / len(names)
+    edges = [start + i * step for i in range(len(names))] + [end]
+    phones = [Phone(name, a, b) for name, a, b in zip(names, edges, edges[1:], strict=False)]
+    return word_from_phones(text, phones)

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from voxaudit.align.build import word_from_phones
 from voxaudit.align.pronounce import dictionary_path, guess, spoken_words
+from voxaudit.align.syllables import word_from_phones
 from voxaudit.align.timings import AlignmentError, Phone, Timings, Word
 from voxaudit.audio import Audio, content_hash, pcm16, resample
 from voxaudit.errors import missing_extra, one_line

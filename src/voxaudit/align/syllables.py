@@ -6,6 +6,8 @@ import itertools
 import re
 from collections.abc import Sequence
 
+from voxaudit.align.timings import Phone, Syllable, Word
+
 VOWELS = frozenset(["AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW"])
 """ARPABET vowels: each is the nucleus of one syllable."""
 
@@ -113,3 +115,15 @@ def _cut(word: str, after: int, before: int) -> int:
     if before == len(word) - 1 and word.endswith("le"):
         return before - 2
     return before - 2 if consonants[-2:] in _DIGRAPHS | _LETTER_ONSETS else before - 1
+
+
+def word_from_phones(text: str, phones: Sequence[Phone]) -> Word:
+    """Return a word with syllables by maximal onset over its timed phones."""
+    clean = [Phone(without_stress(phone.name), phone.start, phone.end) for phone in phones]
+    ranges = syllabify([phone.name for phone in clean])
+    letters = spell(text, len(ranges))
+    syllables = tuple(
+        Syllable(piece, clean[a].start, clean[b - 1].end, tuple(clean[a:b]))
+        for piece, (a, b) in zip(letters, ranges, strict=True)
+    )
+    return Word(text, clean[0].start, clean[-1].end, syllables)

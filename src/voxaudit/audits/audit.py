@@ -15,9 +15,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from voxaudit.audits import AUDITS as AUDITS
+from voxaudit.audits import SUMMARIES as SUMMARIES
 from voxaudit.options import Option as Option
 from voxaudit.options import RunOptions, options_of, with_keywords
-from voxaudit.registry import Registry
 
 if TYPE_CHECKING:
     from voxaudit.answer import Answer
@@ -96,7 +97,8 @@ FILTERS = tuple(
 
 @dataclass(frozen=True)
 class Audit:
-    """An audit. `function` is `module:name` of what answers, imported when it is first asked.
+    """An audit. `function` is `module:name` of what answers, imported when it is first asked; that of an audit of ours
+    has its name, in its module `audit`.
 
     `title` heads its chapter and `summary` is one line for lists and help. `options` are its own, beside those of
     `OPTIONS`; a keyword argument of the function that is in neither is for Python only. `questions` returns what a
@@ -106,9 +108,9 @@ class Audit:
     name: str
     title: str
     summary: str
-    function: str
     example: tuple[str, Mapping[str, Any]]
     """What to try: the source as one would write it, and arguments by name."""
+    function: str = ""
     options: Mapping[str, Option] = field(default_factory=dict)
     questions: Callable[[Scores, Sequence[str]], Iterable[Mapping[str, Any]]] | None = None
     source: str = "RUN"
@@ -124,7 +126,8 @@ class Audit:
     @functools.cached_property
     def ask(self) -> Callable[..., Answer]:
         """The function that answers."""
-        module, _, name = self.function.partition(":")
+        here = f"voxaudit.audits.{self.name}.audit:{self.name}"
+        module, _, name = (self.function or here).partition(":")
         answers: Callable[..., Answer] = getattr(import_module(module), name)
         return answers
 
@@ -161,36 +164,6 @@ def where_kept(place: str, *files: str) -> Callable[[Scores, Sequence[str]], Ite
         return [{}] if folder is not None and any((folder / file).is_file() for file in files) else []
 
     return questions
-
-
-_BUILT_IN = (
-    "accuracy",
-    "versus",
-    "robustness",
-    "disparity",
-    "parity",
-    "slices",
-    "differential",
-    "localize",
-    "hallucination",
-    "keywords",
-    "references",
-    "waiting",
-    "confidence",
-    "stutter",
-    "disfluent",
-    "attack",
-    "breaking",
-    "sequential",
-    "compare",
-    "quality",
-    "power",
-    "score",
-    # one name per line, in the order of a report's chapters
-)
-
-AUDITS = Registry("audit", {name: f"voxaudit.audits.{name}:AUDIT" for name in _BUILT_IN}, "voxaudit.audits")
-"""All audits, in the order of a report's chapters."""
 
 
 def find_audit(name: str) -> Audit:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -19,7 +18,7 @@ from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize import AnswersById, Recognizer
 from voxaudit.run.folder import Run
 from voxaudit.run.runner import RecognizerLike, named_recognizers
-from voxaudit.tables import write_atomically
+from voxaudit.tables import write_json
 from voxaudit.wording import counted
 
 
@@ -84,9 +83,7 @@ def listening(
 
 def write_found(path: Path, found: Any) -> None:
     """Write what was found (a dataclass) as JSON; `heard`, which tells what hearing it cost now, is not kept."""
-    kept = {name: value for name, value in asdict(found).items() if name != "heard"}
-    text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
-    write_atomically(path, lambda target: target.write_text(text, encoding="utf-8"))
+    write_json(path, {name: value for name, value in asdict(found).items() if name != "heard"})
 
 
 @contextmanager

@@ -93,8 +93,7 @@ def _listening() -> list[str]:
     """Return the recognizers that can listen here; weights that are missing are fetched, and what fails is said."""
     from voxaudit.cli.models import progress
     from voxaudit.recognize import RecognizerError, make_recognizer, require
-    from voxaudit.recognize.weights import known_model
-    from voxaudit.recognize.weights.fetch import fetch
+    from voxaudit.recognize.weights.fetch import fetch, known_model
 
     there = []
     for name in RECOGNIZERS:

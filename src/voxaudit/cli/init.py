@@ -38,13 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    import json
     import os
 
     from voxaudit.config import audit_toml, config_schema, corpus_toml
     from voxaudit.corpus import examine_corpus
     from voxaudit.corpus.merge import CORPUS, LANGUAGE, names_of
-    from voxaudit.tables import write_atomically
+    from voxaudit.tables import write_atomically, write_json
 
     paths, file = list(args.corpora), Path("audit.toml")
     if paths and paths[-1].lower().endswith(".toml"):
@@ -78,8 +77,7 @@ def run(args: argparse.Namespace) -> int:
     text = audit_toml(*sections)
     if args.schema:
         # A path beside the file is the only one that is right wherever the folder goes.
-        schema = json.dumps(config_schema(), indent=2, ensure_ascii=False) + "\n"
-        write_atomically(file.with_name(SCHEMA), lambda target: target.write_text(schema, encoding="utf-8"))
+        write_json(file.with_name(SCHEMA), config_schema(), indent=2)
         text = f"#:schema ./{SCHEMA}\n{text}"
     write_atomically(file, lambda target: target.write_text(text, encoding="utf-8"))
     for name, corpus in zip(names, corpora, strict=True):

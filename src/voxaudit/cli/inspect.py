@@ -45,9 +45,9 @@ def run(args: argparse.Namespace) -> int:
         notes.append(
             Note("more_attributes", f"{more:,} more attributes are not listed", {"attributes": more})
         )
-    hours = ("hours", "hours", "number")
+    about = [{**facts, "length": _length(facts["seconds"])}]
     tables = [
-        tabulate("corpus", "", [facts], ["corpus", "format", "utterances", "left_out", "speakers", hours]),
+        tabulate("corpus", "", about, "corpus format utterances left_out speakers length"),
         tabulate("columns", "Columns", known["columns"], [("column", "ours"), ("name", "in the corpus")]),
         tabulate("largest", "Groups", _largest(known), "attribute group utterances speakers"),
         tabulate("problems", "Problems", known["problems"], [("weight", "kind"), ("message", "what")]),
@@ -57,6 +57,20 @@ def run(args: argparse.Namespace) -> int:
     shown = Tables(table for table in tables if table.frame.height)
     show(Answer("inspect", args.corpus, {"where": args.where}, tables=shown, notes=tuple(notes)), args)
     return 0 if facts["usable"] else 2
+
+
+def _length(seconds: float | None) -> str | None:
+    """Return a length of time as a person would say it.
+
+    >>> _length(6.24), _length(400.0), _length(18_000.0)
+    ('6.2 seconds', '6.7 minutes', '5.0 hours')
+    """
+    if seconds is None:
+        return None
+    unit, size = next(
+        (one for one in (("hours", 3600), ("minutes", 60)) if seconds >= one[1]), ("seconds", 1)
+    )
+    return f"{seconds / size:.1f} {unit}"
 
 
 def _largest(known: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:

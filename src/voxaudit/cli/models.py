@@ -38,8 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from voxaudit.recognize.weights import fetched, known_model
-    from voxaudit.recognize.weights.fetch import fetch, remove
+    from voxaudit.recognize.weights.fetch import fetch, fetched, known_model, remove
     from voxaudit.recognize.weights.hub import SCHEME
 
     source = getattr(args, "from")
@@ -92,7 +91,7 @@ def _hub(args: argparse.Namespace) -> int:
 
 def _list(args: argparse.Namespace) -> int:
     from voxaudit.answer import Answer, Tables, tabulate
-    from voxaudit.recognize.weights import describe_models, models_folder
+    from voxaudit.recognize.weights.fetch import describe_models, models_folder
 
     shown = ["model", "what", "license", ("disk_mb", "MB", "count"), "fetched"]
     tables = Tables([tabulate("models", "", describe_models(), shown)])

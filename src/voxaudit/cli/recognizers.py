@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     recognizer = make_recognizer(args.name)
     if args.download:
         from voxaudit.cli.models import progress
-        from voxaudit.recognize.weights import obtain
+        from voxaudit.recognize.weights.fetch import obtain
 
         obtain(recognizer, progress())
     require(recognizer)

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if args.download:
         from voxaudit.cli.models import progress
         from voxaudit.pipeline import recognizers_of
-        from voxaudit.recognize.weights import obtain
+        from voxaudit.recognize.weights.fetch import obtain
 
         for recognizer in recognizers_of(config).values():
             obtain(recognizer, progress())

@@ -32,8 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Choose, measure what is missing, write, and say how many are left."""
     from voxaudit.answer import Answer, Note, Tables, tabulate
-    from voxaudit.corpus.export import check_manifest_path, write_manifest
-    from voxaudit.corpus.select import SRB_ACCENTED
+    from voxaudit.corpus.select import SRB_ACCENTED, check_manifest_path, write_manifest
     from voxaudit.score.quality import select_measured
 
     clauses = (*args.where, *(SRB_ACCENTED if args.srb_accented else ()))

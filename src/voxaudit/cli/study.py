@@ -98,9 +98,8 @@ def _create(args: argparse.Namespace) -> int:
 def _serve(args: argparse.Namespace) -> int:
     from urllib.parse import urlsplit
 
-    from voxaudit.review.study.answers import open_answers
     from voxaudit.review.study.app import by_link, study_app
-    from voxaudit.review.study.study import participants, read_study
+    from voxaudit.review.study.study import open_answers, participants, read_study
     from voxaudit.review.web import running, until_interrupted
 
     study = read_study(args.study)

@@ -2,12 +2,11 @@
 
 from voxaudit.corpus.base import Corpus, CorpusError, Problem, Utterance
 from voxaudit.corpus.columns import parse_columns
-from voxaudit.corpus.export import write_manifest
 from voxaudit.corpus.languages import base_language
 from voxaudit.corpus.merge import labeled, merge_corpora
 from voxaudit.corpus.read import examine_corpus, read_corpus, without_bad_rows
 from voxaudit.corpus.rows import FORMATS
-from voxaudit.corpus.select import select
+from voxaudit.corpus.select import select, write_manifest
 
 __all__ = [
     "FORMATS",

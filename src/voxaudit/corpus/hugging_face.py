@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import parse_qsl
 
 import polars as pl
 
 from voxaudit.audio import SUFFIXES
 from voxaudit.corpus.base import CorpusError, Problem
 from voxaudit.corpus.folder import glimpse
-from voxaudit.corpus.hub import address, stream_records
 from voxaudit.corpus.rows import Reader, Rows, table_of
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.files import cache_folder
-from voxaudit.tables import write_atomically
+from voxaudit.registry import unknown
+from voxaudit.tables import DAMAGE, scan_parquet, write_atomically
 
 BATCH = 256
 """Rows whose audio is held in memory at a time."""
@@ -33,7 +35,7 @@ def detect(path: Path) -> bool:
     shards = _shards(path)
     try:
         return bool(shards) and _audio_column(_schema(shards[0])) is not None
-    except (pl.exceptions.PolarsError, OSError):
+    except DAMAGE:
         return False
 
 
@@ -51,7 +53,7 @@ def rows(path: Path) -> Rows:
     for file in shards:
         try:
             parts.append(_shard(file, root))
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except DAMAGE as error:
             raise CorpusError(f"{file}: cannot be read ({one_line(error, 200)})") from error
     return _as_rows(pl.concat([part for part, _ in parts], how="diagonal_relaxed"), root, parts[0][1])
 
@@ -88,7 +90,7 @@ def _shards(path: Path) -> list[Path]:
 
 def _schema(file: Path) -> dict[str, Any]:
     return dict(
-        pl.read_parquet_schema(file)
+        scan_parquet(file).collect_schema()
         if file.suffix == ".parquet"
         else pl.read_ipc_stream(file, n_rows=1).schema
     )
@@ -127,8 +129,12 @@ def _shard(file: Path, root: Path) -> tuple[pl.DataFrame, list[str]]:
         index.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(index, files.write_parquet)
     plain = [name for name in schema if name not in nested]
-    read = pl.read_parquet if file.suffix == ".parquet" else pl.read_ipc_stream
-    table = read(file, columns=plain).rename({"audio": "source_audio"} if "audio" in plain else {})
+    table = (
+        scan_parquet(file, plain=True).collect()
+        if file.suffix == ".parquet"
+        else pl.read_ipc_stream(file, columns=plain)
+    )
+    table = table.rename({"audio": "source_audio"} if "audio" in plain else {})
     table = pl.concat([table, files], how="horizontal") if plain else files
     split = _split(file, root)
     if split and "split" not in table.columns:
@@ -144,19 +150,19 @@ def _split(file: Path, root: Path) -> str | None:
     return file.parent.name if file.parent != root and file.suffix == ".arrow" else None
 
 
-def _batches(file: Path, column: str) -> Iterator[list[dict[str, Any]]]:
+def _batches(file: Path, column: str) -> Iterator[pl.Series]:
     if file.suffix == ".arrow":  # a stream can only be read as a whole; shards of it are small
-        yield pl.read_ipc_stream(file, columns=[column])[column].to_list()
+        yield pl.read_ipc_stream(file, columns=[column])[column]
         return
-    lazy = pl.scan_parquet(file).select(column)
+    lazy = scan_parquet(file).select(column)
     place = 0
-    while part := lazy.slice(place, BATCH).collect()[column].to_list():
+    while len(part := lazy.slice(place, BATCH).collect()[column]):
         yield part
         place += BATCH
 
 
-def _unpacked(entries: list[Any], beside: Path) -> Iterator[tuple[str | None, str | None]]:
-    """Yield where each recording is now, and what the source calls it."""
+def _unpacked(entries: Iterable[Any], beside: Path) -> Iterator[tuple[str | None, str | None]]:
+    """Yield where each recording is now, and what the source calls it; one by one: many can be one in the file."""
     folder = unpacked_folder()
     for entry in entries:
         content, name = (entry or {}).get("bytes"), (entry or {}).get("path")
@@ -216,3 +222,56 @@ def unpack(content: bytes, name: str | None, folder: Path) -> Path:
         except (OSError, VoxauditError) as error:
             raise CorpusError(f"{folder}: cannot unpack audio here ({error}); set VOXAUDIT_CACHE") from error
     return path
+
+
+# Datasets of the Hub by address, hf:org/name?split=test, streamed through the `datasets` package.
+
+
+SCHEME = "hf:"
+SETTINGS = ("split", "config", "revision", "limit")
+"""What an address can say behind its question mark; `split` is test if it does not."""
+
+
+def address(path: Path) -> str | None:
+    """Return "org/name?split=test" of a path that is an hf: address, else None.
+
+    It may have been joined to a folder, and may be written as the Hub does (hf://datasets/org/name).
+    """
+    text = path.as_posix()
+    place = 0 if text.startswith(SCHEME) else text.find("/" + SCHEME) + 1
+    if not text.startswith(SCHEME, place) or path.exists():
+        return None
+    return text[place + len(SCHEME) :].removeprefix("/datasets/")
+
+
+def stream_records(place: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the rows of a dataset, the audio as {bytes, path}, with the name of its column."""
+    name, _, query = place.partition("?")
+    settings = dict(parse_qsl(query))
+    for key in settings:
+        if key not in SETTINGS:
+            raise unknown(f"hf:{place}: unknown", key, SETTINGS, there="Known", error=CorpusError)
+    if not settings.get("limit", "1").isdigit():
+        raise CorpusError(f"hf:{place}: limit is a number of rows")
+    try:
+        datasets = import_module("datasets")
+    except ImportError:
+        raise CorpusError(
+            f"hf:{place}: needs the datasets package. Install it: pip install datasets"
+        ) from None
+    try:
+        split, revision = settings.get("split", "test"), settings.get("revision")
+        stream = datasets.load_dataset(
+            name, settings.get("config"), split=split, revision=revision, streaming=True
+        )
+        features = stream.features or {}
+        sound = next((key for key, kind in features.items() if isinstance(kind, datasets.Audio)), None)
+        if sound is None:
+            raise CorpusError(f"hf:{place}: no column is audio. Columns: {', '.join(features)}")
+        stream = stream.cast_column(sound, datasets.Audio(decode=False))
+        for row in stream.take(int(settings["limit"])) if "limit" in settings else stream:
+            yield row, sound
+    except CorpusError:
+        raise
+    except Exception as error:  # the package raises many kinds: no network, no such split, no access
+        raise CorpusError(f"hf:{place}: cannot be read ({one_line(error, 300)})") from error

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.corpus.base import Problem
-from voxaudit.corpus.problems import KEPT, row_problem
+from voxaudit.corpus.base import KEPT, Problem, row_problem
 from voxaudit.corpus.rows import LINE, Reader, Rows, rows_in
 from voxaudit.corpus.text_files import read_keyed
 

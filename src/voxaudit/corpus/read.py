@@ -8,11 +8,20 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.corpus.base import COLUMNS, Corpus, CorpusError, Problem
+from voxaudit.corpus.base import (
+    COLUMNS,
+    KEPT,
+    NO_ROWS,
+    Corpus,
+    CorpusError,
+    Problem,
+    quote,
+    refusal,
+    row_problem,
+)
 from voxaudit.corpus.columns import USUAL_NAMES, Plan, plan_columns
 from voxaudit.corpus.harmonize import harmonize
-from voxaudit.corpus.hub import address
-from voxaudit.corpus.problems import KEPT, NO_ROWS, quote, refusal, row_problem
+from voxaudit.corpus.hugging_face import address
 from voxaudit.corpus.recordings import default_ids, locate
 from voxaudit.corpus.rows import FORMATS, Rows, detect_format
 from voxaudit.errors import VoxauditError

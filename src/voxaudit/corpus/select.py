@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from pathlib import Path
 
 import polars as pl
 
-from voxaudit.corpus.base import Corpus, CorpusError, Problem
+from voxaudit.corpus.base import COLUMNS, Corpus, CorpusError, Problem, quote
 from voxaudit.corpus.describe import durations
-from voxaudit.corpus.problems import quote
 from voxaudit.errors import VoxauditError
 from voxaudit.registry import suggest, unknown
-from voxaudit.tables import own_name
+from voxaudit.tables import own_name, write_table
 
 SRB_ACCENTED = ("accent", "accent!~united states", "accent!~american", "dnsmos>=3.4")
 """The Speech Robust Bench's choice of clean accented speech: an accent is given, it is not American, DNSMOS >= 3.4."""
@@ -238,3 +239,36 @@ def _in_turn(lines: Sequence[Sequence[str]]) -> list[str]:
 def _rank(seed: int, name: str) -> bytes:
     # The word in the middle is what it was first drawn for; another one would draw other utterances.
     return hashlib.sha256(f"{seed}\0stutter\0{name}".encode("utf-8", "surrogatepass")).digest()
+
+
+# A corpus as a manifest that voxaudit, and others, can read again.
+
+
+MANIFESTS = (".csv", ".tsv", ".jsonl", ".parquet")
+
+
+def check_manifest_path(path: str | Path) -> Path:
+    """Return the path if a manifest can be written there, else raise one line."""
+    path = Path(path)
+    if path.suffix.lower() not in MANIFESTS:
+        raise CorpusError(f"{path}: a manifest ends in one of {', '.join(MANIFESTS)}")
+    if not path.absolute().parent.is_dir():
+        raise CorpusError(f"{path}: no such folder as {path.absolute().parent}")
+    return path
+
+
+def write_manifest(corpus: Corpus, path: str | Path) -> None:
+    """Write a row per utterance: our columns that have values, then the attributes.
+
+    Audio below the manifest's folder is named relative to it, other audio by its full path. CSV and TSV cannot tell an
+    empty text (nobody speaks) from none; .jsonl and .parquet can.
+    """
+    path = check_manifest_path(path)
+    root = os.path.realpath(path.absolute().parent)
+    table = corpus.table
+    unused = [name for name in COLUMNS if name not in ("id", "audio") and not table[name].count()]
+    prefix = root.rstrip(os.sep) + os.sep
+    below = pl.col("audio").str.starts_with(prefix)
+    short = pl.when(below).then(pl.col("audio").str.strip_prefix(prefix)).otherwise("audio")
+    table = table.drop(unused).with_columns(short.alias("audio"))
+    write_table(table, path)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.corpus.base import CorpusError, Problem
-from voxaudit.corpus.problems import KEPT, row_problem
+from voxaudit.corpus.base import KEPT, CorpusError, Problem, row_problem
 from voxaudit.corpus.rows import strings
 
 _BLANKS = re.compile(r"[ \t]+")

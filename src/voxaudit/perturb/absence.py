@@ -14,9 +14,7 @@ from voxaudit.perturb.base import Perturbation, parameter
 
 @dataclass(frozen=True)
 class Silence(Perturbation):
-    """Digital silence as long as the recording."""
-
-    does: ClassVar[str] = "Digital silence as long as the recording: a muted microphone"
+    does = "Digital silence as long as the recording: a muted microphone"
     speech: ClassVar[bool] = False
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
@@ -26,15 +24,9 @@ class Silence(Perturbation):
 
 @dataclass(frozen=True)
 class NoiseOnly(Perturbation):
-    """White Gaussian noise at `level` dBFS, as long as the recording.
+    """The level is the noise's own root mean square over the clip, against a full-scale amplitude of 1."""
 
-    The level is the noise's own root mean square over the clip, against a full-scale amplitude of 1.
-    """
-
-    does: ClassVar[str] = (
-        "White Gaussian noise at {level:g} dBFS, as long as the recording: "
-        "an open microphone and nobody there"
-    )
+    does = "White Gaussian noise at {level:g} dBFS, as long as the recording: an open microphone and nobody there"
     units: ClassVar[Mapping[str, str]] = {"level": "dBFS"}
     severities = ({"level": -60.0}, {"level": -50.0}, {"level": -40.0}, {"level": -30.0})
     random: ClassVar[bool] = True

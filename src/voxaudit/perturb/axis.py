@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb.scenario import CLEAN, PERTURBATIONS, Scenario, parameters, parse_scenario
+from voxaudit.perturb.scenario import PERTURBATIONS, Scenario, ScenariosOnDemand, parameters, parse_scenario
 from voxaudit.perturb.sources import Source
 from voxaudit.registry import suggest
 
@@ -132,16 +132,10 @@ def find_axis(
 
 
 @dataclass(frozen=True)
-class EverySetting(Mapping[str, Scenario]):
+class EverySetting(ScenariosOnDemand):
     """`clean` and every setting of a perturbation as a scenario, made when it is asked for."""
 
     sources: Mapping[str, Source] = field(default_factory=dict)
 
     def __getitem__(self, id_: str) -> Scenario:
         return parse_scenario(id_, self.sources)
-
-    def __iter__(self) -> Iterator[str]:
-        yield CLEAN
-
-    def __len__(self) -> int:
-        return 1

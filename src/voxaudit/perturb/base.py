@@ -6,13 +6,13 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from voxaudit.audio import Samples
-from voxaudit.options import Range
+from voxaudit.options import Range, out_of_range
 
 
 def parameter(default: Any = MISSING, *, note: str = "", **limits: float) -> Any:
@@ -30,17 +30,16 @@ class Perturbation(ABC):
     A subclass is a frozen dataclass with numeric fields (`parameter` bounds them), and perhaps a `source` of noise or
     rooms. Unless it says otherwise, `name` is that of the class (`PacketLoss`: packet_loss) and `family` that of its
     module. `does` says in one sentence, without a full stop, what it does, with the values of its fields filled in
-    (`{snr:g}`; `{theta.inverse:g}` is 1 / theta); `units` gives the fields' units and `paper` says where it comes from.
-    `severities` gives the fields of severity 1, 2, ... as the paper lists them. Raise `version` when the same settings
-    give other samples than before: it is part of a trial's key, so nothing stale is taken from the cache. Where
-    `speech` is False nothing is left of what was said: a recognizer must stay silent, and is scored against an empty
-    reference.
+    (`{snr:g}`; `{theta.inverse:g}` is 1 / theta), and in brackets at its end the paper it comes from; `units` gives the
+    fields' units. `severities` gives the fields of severity 1, 2, ... as the paper lists them. Raise `version` when the
+    same settings give other samples than before: it is part of a trial's key, so nothing stale is taken from the cache.
+    Where `speech` is False nothing is left of what was said: a recognizer must stay silent, and is scored against an
+    empty reference.
     """
 
     name: ClassVar[str]
     family: ClassVar[str]
     does: ClassVar[str] = ""
-    paper: ClassVar[str] = ""
     units: ClassVar[Mapping[str, str]] = {}
     severities: ClassVar[tuple[Mapping[str, float], ...]] = ()
     random: ClassVar[bool] = False
@@ -54,11 +53,10 @@ class Perturbation(ABC):
             cls.family = cls.__module__.rpartition(".")[2]
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            allowed = one.metadata.get("range")
-            if allowed is not None and getattr(self, one.name) not in allowed:
-                note = one.metadata["note"] or self.units.get(one.name, "")
-                raise ValueError(f"{one.name} must be {allowed}{f' ({note})' if note else ''}")
+        if (wrong := out_of_range(self)) is not None:
+            one, allowed = wrong
+            note = one.metadata["note"] or self.units.get(one.name, "")
+            raise ValueError(f"{one.name} must be {allowed}{f' ({note})' if note else ''}")
 
     @abstractmethod
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:

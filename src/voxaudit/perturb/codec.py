@@ -31,11 +31,7 @@ MP3_DELAY = 1105
 
 @dataclass(frozen=True)
 class Telephone(Perturbation):
-    """Only `low` to `high` Hz, at a rate of 8 kHz."""
-
-    does: ClassVar[str] = (
-        "Only {low:g} to {high:g} Hz, at a rate of 8 kHz: a telephone line's band, without a codec"
-    )
+    does = "Only {low:g} to {high:g} Hz, at a rate of 8 kHz: a telephone line's band, without a codec"
     units: ClassVar[Mapping[str, str]] = {"low": "Hz", "high": "Hz"}
 
     low: float = 300.0
@@ -66,11 +62,7 @@ class Telephone(Perturbation):
 
 @dataclass(frozen=True)
 class Mulaw(Perturbation):
-    """G.711 mu-law at 8 kHz."""
-
-    does: ClassVar[str] = (
-        "G.711 mu-law at 8 kHz: a landline or a simple internet telephone in America and Japan"
-    )
+    does = "G.711 mu-law at 8 kHz: a landline or a simple internet telephone in America and Japan"
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples after 8 bits each, spaced logarithmically."""
@@ -79,11 +71,7 @@ class Mulaw(Perturbation):
 
 @dataclass(frozen=True)
 class Alaw(Perturbation):
-    """G.711 A-law at 8 kHz."""
-
-    does: ClassVar[str] = (
-        "G.711 A-law at 8 kHz: a landline or a simple internet telephone in most of the world"
-    )
+    does = "G.711 A-law at 8 kHz: a landline or a simple internet telephone in most of the world"
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples after 8 bits each, spaced logarithmically."""
@@ -92,12 +80,9 @@ class Alaw(Perturbation):
 
 @dataclass(frozen=True)
 class Gsm(Perturbation):
-    """GSM 06.10 full rate (13 kbit/s) at 8 kHz, coded `passes` times.
+    """One pass is a mobile to a landline, two are mobile to mobile, more are calls handed on by further networks."""
 
-    One pass is a mobile to a landline, two are mobile to mobile, more are calls handed on by further networks.
-    """
-
-    does: ClassVar[str] = "GSM 06.10 full rate (13 kbit/s) at 8 kHz, coded {passes:g}x: a mobile call"
+    does = "GSM 06.10 full rate (13 kbit/s) at 8 kHz, coded {passes:g}x: a mobile call"
     severities = ({"passes": 1.0}, {"passes": 2.0}, {"passes": 3.0}, {"passes": 4.0})
 
     passes: float = 1.0
@@ -113,12 +98,9 @@ class Gsm(Perturbation):
 
 @dataclass(frozen=True)
 class Opus(Perturbation):
-    """Opus at `kbps` kbit/s.
+    """The rate varies with what is said; `kbps` is what the coder aims at, and speech at 16 kHz often needs less."""
 
-    The rate varies with what is said; `kbps` is what the coder aims at, and speech at 16 kHz often needs less.
-    """
-
-    does: ClassVar[str] = "Opus at {kbps:g} kbit/s: calls and voice messages on the internet"
+    does = "Opus at {kbps:g} kbit/s: calls and voice messages on the internet"
     units: ClassVar[Mapping[str, str]] = {"kbps": "kbit/s"}
     severities = ({"kbps": 24.0}, {"kbps": 16.0}, {"kbps": 10.0}, {"kbps": 6.0})
 
@@ -136,12 +118,7 @@ class Opus(Perturbation):
 
 @dataclass(frozen=True)
 class Mp3(Perturbation):
-    """MP3 at a constant `kbps` kbit/s, the nearest of 16, 24, ... 160."""
-
-    does: ClassVar[str] = (
-        "MP3 at a constant {kbps:g} kbit/s, the nearest of 16, 24, ... 160: "
-        "dictation machines, podcasts, archives"
-    )
+    does = "MP3 at a constant {kbps:g} kbit/s, the nearest of 16, 24, ... 160: dictation machines, podcasts, archives"
     units: ClassVar[Mapping[str, str]] = {"kbps": "kbit/s"}
     severities = ({"kbps": 64.0}, {"kbps": 32.0}, {"kbps": 24.0}, {"kbps": 16.0})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
@@ -12,6 +13,9 @@ from voxaudit.perturb.base import Perturbation
 from voxaudit.perturb.scenario import CLEAN, PERTURBATIONS, parameters
 from voxaudit.perturb.scenario_id import ScenarioId, read_scenario_id
 from voxaudit.perturb.suites import SLOTS
+
+_PAPER = re.compile(r" \([^()]*\)$")
+"""Where a perturbation comes from, behind what it does."""
 
 
 def in_words(scenario: str) -> str:
@@ -33,7 +37,9 @@ def in_short(scenario: str) -> str:
         return f"{ROLES[role][:1].upper()}{ROLES[role][1:]}"
     read = read_scenario_id(scenario)
     kind = known_perturbation(read.perturbation)
-    return "" if kind is None else _filled(kind, _values(kind, read), read.perturbation, "{}")
+    if kind is None:
+        return ""
+    return _PAPER.sub("", _filled(kind, _values(kind, read), read.perturbation, "{}"))
 
 
 def aside(scenario: str) -> str:
@@ -53,8 +59,7 @@ def describe_perturbation(name: str, kind: type[Perturbation]) -> str:
     >>> describe_perturbation("noise", Noise)
     'White Gaussian noise at `theta` dB SNR, power over the whole clip (AequeVox).'
     """
-    paper = f" ({kind.paper})" if kind.paper else ""
-    return f"{_filled(kind, {}, name, '`{}`')}{paper}."
+    return f"{_filled(kind, {}, name, '`{}`')}."
 
 
 def describe_scenarios() -> list[dict[str, Any]]:

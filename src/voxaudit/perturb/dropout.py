@@ -21,10 +21,9 @@ PACKET = 0.020
 
 @dataclass(frozen=True)
 class Drop(Perturbation):
-    """Silence `theta` % of all chunks of `chunk` ms (20), never two neighbors (AequeVox, Eq. 8)."""
+    """Eq. 8 of the paper."""
 
-    does: ClassVar[str] = "Silence {theta:g} % of all {chunk:g} ms chunks, never two neighbors: lost packets"
-    paper: ClassVar[str] = "AequeVox"
+    does = "Silence {theta:g} % of all {chunk:g} ms chunks, never two neighbors: lost packets (AequeVox)"
     units: ClassVar[Mapping[str, str]] = {"theta": "%", "chunk": "ms"}
     random: ClassVar[bool] = True
 
@@ -40,12 +39,9 @@ class Drop(Perturbation):
 
 @dataclass(frozen=True)
 class Frame(Perturbation):
-    """Silence 10 % of all chunks of `theta` ms, never two neighbors (AequeVox)."""
-
-    does: ClassVar[str] = (
-        "Silence 10 % of all chunks of {theta:g} ms, never two neighbors: a stuttering connection"
+    does = (
+        "Silence 10 % of all chunks of {theta:g} ms, never two neighbors: a stuttering connection (AequeVox)"
     )
-    paper: ClassVar[str] = "AequeVox"
     units: ClassVar[Mapping[str, str]] = {"theta": "ms"}
     random: ClassVar[bool] = True
 
@@ -58,16 +54,15 @@ class Frame(Perturbation):
 
 @dataclass(frozen=True)
 class PacketLoss(Perturbation):
-    """Lose `loss` % of the 20 ms packets, in bursts of `burst` packets on average.
+    """Gilbert and Elliott's model with two states: all that is sent arrives in the good one, nothing in the bad one.
 
-    Gilbert and Elliott's model with two states: all that is sent arrives in the good one, nothing in the bad one. The
-    bad state is left with probability `1 / burst` per packet and entered with `loss / (100 - loss) / burst`, so that
-    `loss` is its share in the long run; a short recording may lose more or less. A lost packet is heard as silence.
+    The bad state is left with probability `1 / burst` per packet and entered with `loss / (100 - loss) / burst`, so
+    that `loss` is its share in the long run; a short recording may lose more or less. A lost packet is silence.
     """
 
-    does: ClassVar[str] = (
-        "Lose {loss:g} % of the 20 ms packets, in bursts of {burst:g} packets on average: "
-        "a bad mobile or Wi-Fi connection"
+    does = (
+        "Lose {loss:g} % of the 20 ms packets, in bursts of {burst:g} packets on average: a bad mobile or Wi-"
+        "Fi connection"
     )
     units: ClassVar[Mapping[str, str]] = {"loss": "%", "burst": "packets"}
     severities = ({"loss": 1.0}, {"loss": 3.0}, {"loss": 10.0}, {"loss": 20.0})

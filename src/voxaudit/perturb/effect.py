@@ -30,10 +30,9 @@ def _factor(usual: float) -> Any:
 
 @dataclass(frozen=True)
 class Echo(Perturbation):
-    """Add one echo after `delay` ms (SRB Table 2). The audio is longer by the delay."""
+    """The audio is longer by the delay."""
 
-    does: ClassVar[str] = "Add one echo after {delay:g} ms: a large hall"
-    paper: ClassVar[str] = "SRB Table 2"
+    does = "Add one echo after {delay:g} ms: a large hall (SRB Table 2)"
     units: ClassVar[Mapping[str, str]] = {"delay": "ms"}
     severities = ({"delay": 125.0}, {"delay": 250.0}, {"delay": 500.0}, {"delay": 1000.0})
 
@@ -62,15 +61,9 @@ class Echo(Perturbation):
 
 @dataclass(frozen=True)
 class Chorus(Perturbation):
-    """Add two voices, `delay` and `delay + 10` ms late and wavering by 2 ms (SRB Table 2).
+    """The first voice (at 0.4) wavers in a triangle at 0.25 Hz, the second (at 0.3) in a sine at 0.4 Hz."""
 
-    The first voice (at 0.4) wavers in a triangle at 0.25 Hz, the second (at 0.3) in a sine at 0.4 Hz.
-    """
-
-    does: ClassVar[str] = (
-        "Add two voices, {delay:g} ms late and 10 ms later, wavering by 2 ms: several speak at once"
-    )
-    paper: ClassVar[str] = "SRB Table 2"
+    does = "Add two voices, {delay:g} ms late and 10 ms later, wavering by 2 ms: several speak at once (SRB Table 2)"
     units: ClassVar[Mapping[str, str]] = {"delay": "ms"}
     severities = ({"delay": 30.0}, {"delay": 50.0}, {"delay": 70.0}, {"delay": 90.0})
 
@@ -109,15 +102,9 @@ class Chorus(Perturbation):
 
 @dataclass(frozen=True)
 class Phaser(Perturbation):
-    """Feed the sound back after a short wavering delay, at `decay` (SRB Table 2).
+    """The delay runs in a triangle from one sample to `delay` ms and back, `speed` times a second."""
 
-    The delay runs in a triangle from one sample to `delay` ms and back, `speed` times a second.
-    """
-
-    does: ClassVar[str] = (
-        "Feed the sound back after a short wavering delay, at {decay:g}: a swirling, hollow voice"
-    )
-    paper: ClassVar[str] = "SRB Table 2"
+    does = "Feed the sound back after a short wavering delay, at {decay:g}: a swirling, hollow voice (SRB Table 2)"
     units: ClassVar[Mapping[str, str]] = {"delay": "ms", "speed": "Hz"}
     severities = ({"decay": 0.3}, {"decay": 0.5}, {"decay": 0.7}, {"decay": 0.9})
 
@@ -156,12 +143,7 @@ def feedback(signal: NDArray[np.float64], delays: NDArray[np.int64], decay: floa
 
 @dataclass(frozen=True)
 class Tremolo(Perturbation):
-    """Let the loudness waver `speed` times a second, `depth` % of it at most (SRB Table 2)."""
-
-    does: ClassVar[str] = (
-        "Let the loudness waver {speed:g} times a second, {depth:g} % of it at most: a trembling voice"
-    )
-    paper: ClassVar[str] = "SRB Table 2"
+    does = "Let the loudness waver {speed:g} times a second, {depth:g} % of it at most: a trembling voice (SRB Table 2)"
     units: ClassVar[Mapping[str, str]] = {"depth": "%", "speed": "Hz"}
     severities = ({"depth": 50.0}, {"depth": 66.0}, {"depth": 83.0}, {"depth": 100.0})
 

@@ -76,7 +76,8 @@ def export_stuttered(
     """
     from voxaudit.align import PocketSphinxAligner
     from voxaudit.perturb.base import trial_generator
-    from voxaudit.perturb.stutter import MODES, Chain, check_kinds, sample_operation
+    from voxaudit.perturb.stutter.chain import Chain
+    from voxaudit.perturb.stutter.sample import MODES, check_kinds, sample_operation
 
     parts = [part.strip() for part in scenario.partition(":")[2].split(",") if part.strip()]
     kinds = [part for part in parts if "=" not in part]

@@ -35,7 +35,6 @@ WINDOW_SHAPES_FROM = 0.78125
 
 @dataclass(frozen=True)
 class _Shelf(Perturbation):
-    paper: ClassVar[str] = "SRB Table 2"
     units: ClassVar[Mapping[str, str]] = {"gain": "dB", "frequency": "Hz"}
 
     gain: float = parameter(at_least=-100, at_most=100)
@@ -45,9 +44,7 @@ class _Shelf(Perturbation):
 
 @dataclass(frozen=True)
 class Bass(_Shelf):
-    """Boost what lies below `frequency` Hz by `gain` dB (SRB Table 2)."""
-
-    does: ClassVar[str] = "Boost what lies below {frequency:g} Hz by {gain:g} dB: a boomy loudspeaker"
+    does = "Boost what lies below {frequency:g} Hz by {gain:g} dB: a boomy loudspeaker (SRB Table 2)"
     severities = ({"gain": 20.0}, {"gain": 30.0}, {"gain": 40.0}, {"gain": 50.0})
 
     frequency: float = parameter(100.0, above=0)
@@ -61,9 +58,7 @@ class Bass(_Shelf):
 
 @dataclass(frozen=True)
 class Treble(_Shelf):
-    """Boost what lies above `frequency` Hz by `gain` dB (SRB Table 2)."""
-
-    does: ClassVar[str] = "Boost what lies above {frequency:g} Hz by {gain:g} dB: a shrill loudspeaker"
+    does = "Boost what lies above {frequency:g} Hz by {gain:g} dB: a shrill loudspeaker (SRB Table 2)"
     severities = ({"gain": 10.0}, {"gain": 23.0}, {"gain": 36.0}, {"gain": 50.0})
 
     frequency: float = parameter(3000.0, above=0)
@@ -77,7 +72,6 @@ class Treble(_Shelf):
 
 @dataclass(frozen=True)
 class _Steep(Perturbation):
-    paper: ClassVar[str] = "SRB Table 2"
     units: ClassVar[Mapping[str, str]] = {"frequency": "Hz"}
 
     frequency: float = parameter(above=0)
@@ -85,9 +79,7 @@ class _Steep(Perturbation):
 
 @dataclass(frozen=True)
 class Lowpass(_Steep):
-    """Keep what lies below `frequency` Hz, with a steep edge (SRB Table 2)."""
-
-    does: ClassVar[str] = "Keep what lies below {frequency:g} Hz, with a steep edge: a muffled line"
+    does = "Keep what lies below {frequency:g} Hz, with a steep edge: a muffled line (SRB Table 2)"
     severities = ({"frequency": 4000.0}, {"frequency": 2833.0}, {"frequency": 1666.0}, {"frequency": 500.0})
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
@@ -99,9 +91,7 @@ class Lowpass(_Steep):
 
 @dataclass(frozen=True)
 class Highpass(_Steep):
-    """Keep what lies above `frequency` Hz, with a steep edge (SRB Table 2)."""
-
-    does: ClassVar[str] = "Keep what lies above {frequency:g} Hz, with a steep edge: a tinny line"
+    does = "Keep what lies above {frequency:g} Hz, with a steep edge: a tinny line (SRB Table 2)"
     severities = ({"frequency": 500.0}, {"frequency": 1333.0}, {"frequency": 2166.0}, {"frequency": 3000.0})
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
@@ -205,10 +195,7 @@ class _Butterworth(Perturbation):
 
 @dataclass(frozen=True)
 class Hp(_Butterworth):
-    """Butterworth high-pass of order 2 at `theta` Hz (AequeVox)."""
-
-    does: ClassVar[str] = "Butterworth high-pass of order 2 at {theta:g} Hz: a small loudspeaker"
-    paper: ClassVar[str] = "AequeVox"
+    does = "Butterworth high-pass of order 2 at {theta:g} Hz: a small loudspeaker (AequeVox)"
     units: ClassVar[Mapping[str, str]] = {"theta": "Hz"}
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
@@ -220,10 +207,7 @@ class Hp(_Butterworth):
 
 @dataclass(frozen=True)
 class Lp(_Butterworth):
-    """Butterworth low-pass of order 2 at `theta` Hz (AequeVox)."""
-
-    does: ClassVar[str] = "Butterworth low-pass of order 2 at {theta:g} Hz: speech through a wall"
-    paper: ClassVar[str] = "AequeVox"
+    does = "Butterworth low-pass of order 2 at {theta:g} Hz: speech through a wall (AequeVox)"
     units: ClassVar[Mapping[str, str]] = {"theta": "Hz"}
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:

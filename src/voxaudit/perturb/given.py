@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -49,9 +49,7 @@ class GivenAudio(Source):
 
 @dataclass(frozen=True)
 class Given(Perturbation):
-    """The recording that was given for an utterance."""
-
-    does: ClassVar[str] = "Audio made elsewhere"
+    does = "Audio made elsewhere"
 
     source: GivenAudio = field(metadata=IS_SOURCE)
 

@@ -21,10 +21,7 @@ NOISE_FLOOR = -50.0
 
 @dataclass(frozen=True)
 class Gain(Perturbation):
-    """Amplify by `factor` and saturate at full scale (SRB Table 2)."""
-
-    does: ClassVar[str] = "Amplify by {factor:g} and saturate at full scale: a microphone turned up too far"
-    paper: ClassVar[str] = "SRB Table 2"
+    does = "Amplify by {factor:g} and saturate at full scale: a microphone turned up too far (SRB Table 2)"
     severities = ({"factor": 10.0}, {"factor": 20.0}, {"factor": 30.0}, {"factor": 40.0})
 
     factor: float = parameter(at_least=0, at_most=1_000_000, note="a factor")
@@ -36,12 +33,10 @@ class Gain(Perturbation):
 
 @dataclass(frozen=True)
 class Amp(Perturbation):
-    """Multiply the amplitude by `theta`, saturating at full scale (AequeVox)."""
-
-    does: ClassVar[str] = (
-        "Multiply the amplitude by {theta:g}, saturating at full scale: far from or near to the microphone"
+    does = (
+        "Multiply the amplitude by {theta:g}, saturating at full scale: far from or near to the microphone "
+        "(AequeVox)"
     )
-    paper: ClassVar[str] = "AequeVox"
 
     theta: float = parameter(at_least=0, at_most=1_000_000, note="a factor")
 
@@ -52,10 +47,7 @@ class Amp(Perturbation):
 
 @dataclass(frozen=True)
 class Clipping(Perturbation):
-    """Limit samples to [-theta, theta] of full scale (AequeVox Table 2)."""
-
-    does: ClassVar[str] = "Limit samples to [-{theta:g}, {theta:g}] of full scale: an overdriven input"
-    paper: ClassVar[str] = "AequeVox Table 2"
+    does = "Limit samples to [-{theta:g}, {theta:g}] of full scale: an overdriven input (AequeVox Table 2)"
 
     theta: float = parameter(above=0, at_most=1, note="a share of full scale")
 
@@ -71,10 +63,9 @@ class Clipping(Perturbation):
 
 @dataclass(frozen=True)
 class ClippingPeak(Perturbation):
-    """Limit samples to [-theta, theta] of the recording's own peak: quiet ones are clipped as much as loud ones."""
-
-    does: ClassVar[str] = (
-        "Limit samples to [-{theta:g}, {theta:g}] of the recording's peak: an overdriven input, however quiet the file"
+    does = (
+        "Limit samples to [-{theta:g}, {theta:g}] of the recording's peak: an overdriven input, however quiet"
+        " the file"
     )
 
     theta: float = parameter(above=0, at_most=1, note="a share of the peak")
@@ -87,17 +78,12 @@ class ClippingPeak(Perturbation):
 
 @dataclass(frozen=True)
 class FarField(Perturbation):
-    """Speak from `distance` meters, with the device's noise as it is.
-
-    The speech is brought to -26 dBFS (root mean square over the clip) at 1 m and falls by 6 dB per doubling; white
+    """The speech is brought to -26 dBFS (root mean square over the clip) at 1 m and falls by 6 dB per doubling; white
     noise at -50 dBFS is the device and its quiet room. So the signal-to-noise ratio is `24 - 20 log10(distance)` dB:
     conversation at 60 dB sound pressure over 36 dB of noise. No room, no automatic gain. Silence stays silence.
     """
 
-    does: ClassVar[str] = (
-        "Speak from {distance:g} m away: "
-        "half as loud at twice the distance, while the device's noise stays as it is"
-    )
+    does = "Speak from {distance:g} m away: half as loud at twice the distance, while the device's noise stays as it is"
     units: ClassVar[Mapping[str, str]] = {"distance": "m"}
     severities = ({"distance": 1.0}, {"distance": 2.0}, {"distance": 4.0}, {"distance": 8.0})
     random: ClassVar[bool] = True

@@ -19,13 +19,11 @@ def in_decibels() -> Any:
 
 @dataclass(frozen=True)
 class GaussianNoise(Perturbation):
-    """White Gaussian noise at `snr` dB.
-
-    The noise is scaled by its own measured power over the whole clip, so the SNR asked for is the SNR that
+    """The noise is scaled by its own measured power over the whole clip, so the SNR asked for is the SNR that
     comes out (SRB appendix A; `10 log10(P_speech / P_noise)`). Silence has no SNR and stays silence.
     """
 
-    does: ClassVar[str] = "White Gaussian noise at {snr:g} dB: a hissing line or a cheap microphone"
+    does = "White Gaussian noise at {snr:g} dB: a hissing line or a cheap microphone"
     units: ClassVar[Mapping[str, str]] = {"snr": "dB"}
     severities = ({"snr": 30.0}, {"snr": 20.0}, {"snr": 10.0}, {"snr": 0.0})
     random: ClassVar[bool] = True
@@ -43,10 +41,7 @@ class GaussianNoise(Perturbation):
 
 @dataclass(frozen=True)
 class Noise(Perturbation):
-    """White Gaussian noise at `theta` dB SNR, power over the whole clip (AequeVox)."""
-
-    does: ClassVar[str] = "White Gaussian noise at {theta:g} dB SNR, power over the whole clip"
-    paper: ClassVar[str] = "AequeVox"
+    does = "White Gaussian noise at {theta:g} dB SNR, power over the whole clip (AequeVox)"
     units: ClassVar[Mapping[str, str]] = {"theta": "dB"}
     random: ClassVar[bool] = True
 

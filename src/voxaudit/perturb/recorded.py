@@ -47,53 +47,37 @@ class Recorded(Perturbation):
 
 @dataclass(frozen=True)
 class EnvironmentMsSnsd(Recorded):
-    """Noise of offices and public places at `snr` dB (MS-SNSD in SRB)."""
-
-    does: ClassVar[str] = "Noise of offices and public places at {snr:g} dB"
-    paper: ClassVar[str] = "MS-SNSD in SRB"
+    does = "Noise of offices and public places at {snr:g} dB (MS-SNSD in SRB)"
     source: NoiseSource = field(default=builtin.OFFICE, metadata=IS_SOURCE)
 
 
 @dataclass(frozen=True)
 class EnvironmentEsc50(Recorded):
-    """Sounds of nature, households and towns at `snr` dB (ESC-50 in SRB)."""
-
-    does: ClassVar[str] = "Sounds of nature, households and towns at {snr:g} dB"
-    paper: ClassVar[str] = "ESC-50 in SRB"
+    does = "Sounds of nature, households and towns at {snr:g} dB (ESC-50 in SRB)"
     source: NoiseSource = field(default=builtin.NATURE, metadata=IS_SOURCE)
 
 
 @dataclass(frozen=True)
 class EnvironmentMusan(Recorded):
-    """Technical noises and sounds from outside at `snr` dB (the noise part of MUSAN in SRB)."""
-
-    does: ClassVar[str] = "Technical noises and sounds from outside at {snr:g} dB"
-    paper: ClassVar[str] = "the noise part of MUSAN in SRB"
+    does = "Technical noises and sounds from outside at {snr:g} dB (the noise part of MUSAN in SRB)"
     source: NoiseSource = field(default=builtin.TECHNICAL, metadata=IS_SOURCE)
 
 
 @dataclass(frozen=True)
 class EnvironmentWham(Recorded):
-    """Cafés, bars and streets at `snr` dB (WHAM! in SRB)."""
-
-    does: ClassVar[str] = "Cafés, bars and streets at {snr:g} dB"
-    paper: ClassVar[str] = "WHAM! in SRB"
+    does = "Cafés, bars and streets at {snr:g} dB (WHAM! in SRB)"
     source: NoiseSource = field(default=builtin.TOWN, metadata=IS_SOURCE)
 
 
 @dataclass(frozen=True)
 class Music(Recorded):
-    """Music in the background at `snr` dB (the music part of MUSAN in SRB)."""
-
-    does: ClassVar[str] = "Music in the background at {snr:g} dB"
-    paper: ClassVar[str] = "the music part of MUSAN in SRB"
+    does = "Music in the background at {snr:g} dB (the music part of MUSAN in SRB)"
     source: NoiseSource = field(default=builtin.MUSIC, metadata=IS_SOURCE)
 
 
 @dataclass(frozen=True)
 class Crosstalk(Recorded):
-    """Somebody else talking at `snr` dB (MUSAN's speech in SRB)."""
-
-    does: ClassVar[str] = "Somebody else talking at {snr:g} dB: in a run, other speakers of the corpus"
-    paper: ClassVar[str] = "MUSAN's speech in SRB"
+    does = (
+        "Somebody else talking at {snr:g} dB: in a run, other speakers of the corpus (MUSAN's speech in SRB)"
+    )
     source: NoiseSource = field(default=builtin.TALKERS, metadata=IS_SOURCE)

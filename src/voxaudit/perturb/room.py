@@ -9,24 +9,19 @@ from typing import ClassVar
 import numpy as np
 
 from voxaudit.audio import Samples
-from voxaudit.perturb.acoustics import measure_drr, measure_rt60, reverberate
+from voxaudit.perturb.acoustics import measure_drr, measure_rt60, reverberate, srmr
 from voxaudit.perturb.base import Perturbation, parameter
 from voxaudit.perturb.sources.base import IS_SOURCE, RoomSource, Signal
 from voxaudit.perturb.sources.responses import SimulatedHalls, SimulatedRooms
-from voxaudit.perturb.srmr import srmr
 
 ROOMS, HALLS = SimulatedRooms(), SimulatedHalls()
 
 
 @dataclass(frozen=True)
 class Rir(Perturbation):
-    """A room that rings for `rt60` seconds (SRB Table 2).
+    """Length, timing and RMS level of the speech stay as they are; a sound falls by 60 dB in `rt60`."""
 
-    Length, timing and RMS level of the speech stay as they are; a sound falls by 60 dB in `rt60`.
-    """
-
-    does: ClassVar[str] = "A room that rings for {rt60:g} seconds: a bare office, a stairwell"
-    paper: ClassVar[str] = "SRB Table 2"
+    does = "A room that rings for {rt60:g} seconds: a bare office, a stairwell (SRB Table 2)"
     units: ClassVar[Mapping[str, str]] = {"rt60": "seconds"}
     severities = ({"rt60": 0.27}, {"rt60": 0.58}, {"rt60": 0.99}, {"rt60": 1.33})
     random: ClassVar[bool] = True
@@ -45,14 +40,11 @@ class Rir(Perturbation):
 
 @dataclass(frozen=True)
 class RealRir(Perturbation):
-    """A recorded room chosen by `srmr` (SRB Table 2).
-
-    Length, timing and RMS level of the speech stay as they are. SRMR is measured with a synthetic talker in
+    """Length, timing and RMS level of the speech stay as they are. SRMR is measured with a synthetic talker in
     the room. Without recordings a built-in set of simulated responses stands in, and the report says so.
     """
 
-    does: ClassVar[str] = "A recorded room with an SRMR of about {srmr:g}: the lower, the more reverberant"
-    paper: ClassVar[str] = "SRB Table 2"
+    does = "A recorded room with an SRMR of about {srmr:g}: the lower, the more reverberant (SRB Table 2)"
     severities = ({"srmr": 9.1}, {"srmr": 7.1}, {"srmr": 4.1}, {"srmr": 1.8})
     random: ClassVar[bool] = True
 

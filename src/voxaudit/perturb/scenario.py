@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +108,16 @@ class Scenario:
             return CLEAN
         text = f"{self.perturbation.for_utterance(utterance)!r} v{self.perturbation.version}"
         return f"{text} {self.id} {seed} {utterance}" if self.perturbation.random else text
+
+
+class ScenariosOnDemand(Mapping[str, Scenario]):
+    """Scenarios without number, made when they are asked for by their id: `clean` is all that can be listed."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield CLEAN
+
+    def __len__(self) -> int:
+        return 1
 
 
 def parse_scenario(text: str, sources: Mapping[str, Source] | None = None) -> Scenario:

@@ -46,10 +46,7 @@ class _Tempo(Perturbation):
 
 @dataclass(frozen=True)
 class TempoUp(_Tempo):
-    """Speak `factor` times as fast at the same pitch (SRB Table 2)."""
-
-    does: ClassVar[str] = "Speak {factor:g} times as fast at the same pitch: a hurried speaker"
-    paper: ClassVar[str] = "SRB Table 2"
+    does = "Speak {factor:g} times as fast at the same pitch: a hurried speaker (SRB Table 2)"
     severities = ({"factor": 1.25}, {"factor": 1.5}, {"factor": 1.75}, {"factor": 2.0})
 
     factor: float = parameter(above=1, at_most=100, note="the new tempo over the old")
@@ -57,10 +54,7 @@ class TempoUp(_Tempo):
 
 @dataclass(frozen=True)
 class TempoDown(_Tempo):
-    """Speak at `factor` of the tempo, at the same pitch (SRB Table 2)."""
-
-    does: ClassVar[str] = "Speak at {factor:g} of the tempo, at the same pitch: a slow speaker"
-    paper: ClassVar[str] = "SRB Table 2"
+    does = "Speak at {factor:g} of the tempo, at the same pitch: a slow speaker (SRB Table 2)"
     severities = ({"factor": 0.875}, {"factor": 0.75}, {"factor": 0.625}, {"factor": 0.5})
 
     factor: float = parameter(at_least=0.1, below=1, note="the new tempo over the old")

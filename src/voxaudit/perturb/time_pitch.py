@@ -43,10 +43,7 @@ class _Speed(Perturbation):
 
 @dataclass(frozen=True)
 class SpeedUp(_Speed):
-    """Play `factor` times as fast, higher in pitch (SRB Table 2)."""
-
-    does: ClassVar[str] = "Play {factor:g} times as fast, higher in pitch: a hurried playback"
-    paper: ClassVar[str] = "SRB Table 2"
+    does = "Play {factor:g} times as fast, higher in pitch: a hurried playback (SRB Table 2)"
     severities = ({"factor": 1.25}, {"factor": 1.5}, {"factor": 1.75}, {"factor": 2.0})
 
     factor: float = parameter(at_least=1, at_most=10, note="times as fast; for slower speech take speed_down")
@@ -54,10 +51,7 @@ class SpeedUp(_Speed):
 
 @dataclass(frozen=True)
 class SpeedDown(_Speed):
-    """Play at `factor` of the speed, lower in pitch (SRB Table 2)."""
-
-    does: ClassVar[str] = "Play at {factor:g} of the speed, lower in pitch: a tape that drags"
-    paper: ClassVar[str] = "SRB Table 2"
+    does = "Play at {factor:g} of the speed, lower in pitch: a tape that drags (SRB Table 2)"
     severities = ({"factor": 0.875}, {"factor": 0.75}, {"factor": 0.625}, {"factor": 0.5})
 
     factor: float = parameter(at_least=0.1, at_most=1, note="of the speed; for faster speech take speed_up")
@@ -74,12 +68,10 @@ class _Pitch(Perturbation):
 
 @dataclass(frozen=True)
 class PitchUp(_Pitch):
-    """Raise the pitch by `semitones`, at the same tempo (SRB Table 2)."""
-
-    does: ClassVar[str] = (
-        "Raise the pitch by {semitones:g} semitones, at the same tempo: a higher voice, a disguised one"
+    does = (
+        "Raise the pitch by {semitones:g} semitones, at the same tempo: a higher voice, a disguised one (SRB "
+        "Table 2)"
     )
-    paper: ClassVar[str] = "SRB Table 2"
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples `semitones` higher; the length stays."""
@@ -88,12 +80,10 @@ class PitchUp(_Pitch):
 
 @dataclass(frozen=True)
 class PitchDown(_Pitch):
-    """Lower the pitch by `semitones`, at the same tempo (SRB Table 2)."""
-
-    does: ClassVar[str] = (
-        "Lower the pitch by {semitones:g} semitones, at the same tempo: a deeper voice, a disguised one"
+    does = (
+        "Lower the pitch by {semitones:g} semitones, at the same tempo: a deeper voice, a disguised one (SRB "
+        "Table 2)"
     )
-    paper: ClassVar[str] = "SRB Table 2"
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples `semitones` lower; the length stays."""
@@ -102,17 +92,13 @@ class PitchDown(_Pitch):
 
 @dataclass(frozen=True)
 class Resample(Perturbation):
-    """Keep only what fits into `factor` of the sampling rate (SRB Table 2).
-
-    Down to `factor * rate` and back up, as SRB does it, so that the recognizer still hears its usual rate.
-    """
+    """Down to `factor * rate` and back up, as SRB does it, so that the recognizer still hears its usual rate."""
 
     family: ClassVar[str] = "filter"
     version: ClassVar[int] = 2
-    does: ClassVar[str] = (
-        "Keep only what fits into {factor:g} of the sampling rate: an old or thrifty recorder"
+    does = (
+        "Keep only what fits into {factor:g} of the sampling rate: an old or thrifty recorder (SRB Table 2)"
     )
-    paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 0.75}, {"factor": 0.5}, {"factor": 0.25}, {"factor": 0.125})
 
     factor: float = parameter(at_least=0.01, at_most=1, note="of the sampling rate")
@@ -147,13 +133,10 @@ def _saturate(samples: Samples) -> Samples:
 
 @dataclass(frozen=True)
 class Scale(Perturbation):
-    """Play the same samples at `theta` times the rate (AequeVox)."""
-
-    does: ClassVar[str] = (
-        "Play the same samples at {theta:g} times the rate: "
-        "{theta.inverse:.3g} times longer and lower in pitch"
+    does = (
+        "Play the same samples at {theta:g} times the rate: {theta.inverse:.3g} times longer and lower in "
+        "pitch (AequeVox)"
     )
-    paper: ClassVar[str] = "AequeVox"
 
     theta: float = parameter(at_least=0.1, at_most=10, note="a factor of the rate")
 

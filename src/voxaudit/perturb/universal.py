@@ -72,14 +72,10 @@ class UniversalNoise(NoiseSource):
 
 @dataclass(frozen=True)
 class Universal(Perturbation):
-    """A universal perturbation at `snr` dB (SRB, utterance-agnostic attack).
-
-    Power is taken over the whole clip, so the SNR asked for is the SNR that comes out. Silence stays silence.
-    """
+    """Power is taken over the whole clip, so the SNR asked for is the SNR that comes out. Silence stays silence."""
 
     family: ClassVar[str] = "attack"
-    does: ClassVar[str] = "A universal perturbation at {snr:g} dB: the same noise for every utterance"
-    paper: ClassVar[str] = "SRB, utterance-agnostic attack"
+    does = "A universal perturbation at {snr:g} dB: the same noise for every utterance (SRB, utterance-agnostic attack)"
     units: ClassVar[Mapping[str, str]] = {"snr": "dB"}
     severities = tuple({"snr": snr} for snr in SEVERITIES.values())
 

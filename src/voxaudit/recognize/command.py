@@ -14,7 +14,6 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from voxaudit.audio import Audio
 from voxaudit.errors import one_line
@@ -41,10 +40,8 @@ LOOK = 0.05
 
 @dataclass(frozen=True)
 class Command:
-    """The recognizer `command`: its fields are its settings."""
-
-    description: ClassVar[str] = "Any program: it gets the path of a WAV file and prints the transcript."
-    main: ClassVar[str] = "command"
+    description = "Any program: it gets the path of a WAV file and prints the transcript."
+    main = "command"
 
     command: str = setting(help="what to run, such as: my-asr --model small {audio}")
     rate: int = setting(16_000, help="sample rate of the WAV file in Hz", at_least=1_000, at_most=768_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Samples
 from voxaudit.recognize.base import Transcriber
@@ -17,15 +17,10 @@ _MARK = re.compile(r"<\|[^|<>]*\|>")
 
 @dataclass(frozen=True)
 class FunASR(LocalModel):
-    """The recognizer `funasr`: its fields are its settings."""
-
-    description: ClassVar[str] = (
-        "FunASR: SenseVoice, Paraformer and others, from a folder or a name at the Hub."
-    )
-    engine: ClassVar[str] = "funasr"
-    extra: ClassVar[str] = "funasr"
-    requires: ClassVar[tuple[str, ...]] = ("funasr", "torch")
-    versions: ClassVar[tuple[str, ...]] = ("funasr", "torch")
+    description = "FunASR: SenseVoice, Paraformer and others, from a folder or a name at the Hub."
+    engine = "funasr"
+    requires = ("funasr", "torch")
+    versions = ("funasr", "torch")
 
     model: str = setting(
         "hf:FunAudioLLM/SenseVoiceSmall", help="a folder with config.yaml, or hf:ORG/NAME", path=True

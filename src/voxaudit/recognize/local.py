@@ -15,7 +15,7 @@ from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, Ut
 from voxaudit.recognize.files import package_version, require_packages
 from voxaudit.recognize.pcm import at_least, split_at_pauses
 from voxaudit.recognize.settings import check_settings
-from voxaudit.recognize.weights import model_source
+from voxaudit.recognize.weights.fetch import is_name, model_source
 
 Hear = Callable[[Samples], Transcript | str]
 """A loaded model that hears one recording, at the engine's rate."""
@@ -35,8 +35,12 @@ class WithModel:
 
 @dataclass(frozen=True)
 class LocalModel:
-    """A recognizer that runs from a model's files. An engine's own adds its settings, with `model`, and `open`."""
+    """A recognizer that runs from a model's files. An engine's own adds its settings, with `model`, and `open`.
 
+    Unless it says otherwise, its extra and package are called as the engine is.
+    """
+
+    description: ClassVar[str] = ""
     engine: ClassVar[str] = ""
     extra: ClassVar[str] = ""
     requires: ClassVar[tuple[str, ...]] = ()
@@ -46,7 +50,6 @@ class LocalModel:
     """Raise when the same model and settings give other text than before: cached transcripts are then not used."""
     main: ClassVar[str] = "model"
     rate: ClassVar[int] = 16_000
-    batch_size: ClassVar[int] = 1
     shortest: ClassVar[float] = 0.2
     """Seconds: what is shorter is filled up with silence, for many models fail on a handful of samples."""
     one_file: ClassVar[str] = ""
@@ -54,12 +57,29 @@ class LocalModel:
     aside: ClassVar[frozenset[str]] = frozenset({"threads", "model", "revision", "batch_seconds"})
     """Settings that cannot change a text, or are told in another way."""
 
+    def __init_subclass__(cls) -> None:
+        if cls.engine:
+            cls.extra = cls.extra or cls.engine.replace("_", "-")
+            cls.versions = cls.versions or (cls.extra,)
+
     def __post_init__(self) -> None:
         check_settings(self, self.engine)
+
+    @property
+    def batch_size(self) -> int:
+        """Utterances per call: the setting `batch` of engines that have it, else 1."""
+        return int(getattr(self, "batch", 1))
 
     def names(self) -> Mapping[str, str]:
         """Return the library's own names of models and the Hub's name of each."""
         return {}
+
+    def is_name(self, model: str) -> bool:
+        """Say whether a setting is the name of a model and no path."""
+        try:
+            return is_name(self.engine, model, self.names)
+        except ImportError:  # the library's own names are not known without it
+            return is_name(self.engine, model)
 
     def source(self) -> tuple[Path, str]:
         """Return where the model is, and its identity; raise one line if it, or a package, is missing."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
 from voxaudit.recognize.files import package_folder, package_version, require_packages, sha256
 from voxaudit.recognize.local import LocalModel
 from voxaudit.recognize.settings import setting, threads
-from voxaudit.recognize.weights import model_source
+from voxaudit.recognize.weights.fetch import model_source
 
 RATE = 16_000
 LONGEST = 30.0
@@ -29,14 +29,11 @@ SPARE_TOKENS = 8
 
 @dataclass(frozen=True)
 class Moonshine(LocalModel):
-    """The recognizer `moonshine`: its fields are its settings."""
-
-    description: ClassVar[str] = "Moonshine tiny-en or base: small neural recognizer, English, any CPU."
-    engine: ClassVar[str] = "moonshine"
-    extra: ClassVar[str] = "moonshine"
-    requires: ClassVar[tuple[str, ...]] = ("onnxruntime",)
-    decoding: ClassVar[int] = 1
-    shortest: ClassVar[float] = 0.1
+    description = "Moonshine tiny-en or base: small neural recognizer, English, any CPU."
+    engine = "moonshine"
+    requires = ("onnxruntime",)
+    decoding = 1
+    shortest = 0.1
     # One at a time: activations are quantized over the whole batch, so company would change an answer.
 
     model: str = setting(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcriber, Transcript, UtteranceError, counted
@@ -15,16 +15,11 @@ from voxaudit.recognize.settings import batch_seconds, revision, setting, thread
 
 @dataclass(frozen=True)
 class Nemo(LocalModel):
-    """The recognizer `nemo`: its fields are its settings."""
-
-    description: ClassVar[str] = (
-        "NVIDIA NeMo: Parakeet, Canary and others, a .nemo file or a name at the Hub."
-    )
-    engine: ClassVar[str] = "nemo"
-    extra: ClassVar[str] = "nemo"
-    requires: ClassVar[tuple[str, ...]] = ("nemo", "torch")
-    versions: ClassVar[tuple[str, ...]] = ("nemo_toolkit", "torch")
-    one_file: ClassVar[str] = "*.nemo"
+    description = "NVIDIA NeMo: Parakeet, Canary and others, a .nemo file or a name at the Hub."
+    engine = "nemo"
+    requires = ("nemo", "torch")
+    versions = ("nemo_toolkit", "torch")
+    one_file = "*.nemo"
 
     model: str = setting(help="a .nemo file, or hf:nvidia/parakeet-tdt-0.6b-v2", path=True)
     revision: str = revision()
@@ -37,11 +32,6 @@ class Nemo(LocalModel):
     batch_seconds: float = batch_seconds()
     device: str = setting("cpu", help="cpu, cuda or cuda:1")
     threads: int = threads()
-
-    @property
-    def batch_size(self) -> int:  # type: ignore[override]
-        """`batch`."""
-        return self.batch
 
     def open(self, path: Path) -> Transcriber:
         """Restore the model from its file."""

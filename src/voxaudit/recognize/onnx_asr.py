@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.recognize.base import Transcriber
 from voxaudit.recognize.local import LocalModel
@@ -14,13 +14,10 @@ from voxaudit.recognize.settings import longest, revision, setting, threads
 
 @dataclass(frozen=True)
 class OnnxAsr(LocalModel):
-    """The recognizer `onnx_asr`: its fields are its settings."""
-
-    description: ClassVar[str] = "onnx-asr: Parakeet, Canary, GigaAM, T-one, Vosk and Whisper as ONNX files."
-    engine: ClassVar[str] = "onnx_asr"
-    extra: ClassVar[str] = "onnx-asr"
-    requires: ClassVar[tuple[str, ...]] = ("onnx_asr", "onnxruntime")
-    versions: ClassVar[tuple[str, ...]] = ("onnx-asr", "onnxruntime")
+    description = "onnx-asr: Parakeet, Canary, GigaAM, T-one, Vosk and Whisper as ONNX files."
+    engine = "onnx_asr"
+    requires = ("onnx_asr", "onnxruntime")
+    versions = ("onnx-asr", "onnxruntime")
 
     model: str = setting(
         help="a name of the package's (nemo-parakeet-tdt-0.6b-v2), a folder or hf:ORG/NAME", path=True

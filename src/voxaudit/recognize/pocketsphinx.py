@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio, pcm16
 from voxaudit.errors import missing_extra, one_line
@@ -22,18 +22,14 @@ FRAMES_PER_SECOND = 100
 
 @dataclass(frozen=True)
 class PocketSphinx(LocalModel):
-    """The recognizer `pocketsphinx`: its fields are its settings."""
-
-    description: ClassVar[str] = (
+    description = (
         "PocketSphinx en-us: classical recognizer with word times, English, model inside the package."
     )
-    engine: ClassVar[str] = "pocketsphinx"
-    extra: ClassVar[str] = "pocketsphinx"
-    requires: ClassVar[tuple[str, ...]] = ("pocketsphinx",)
-    versions: ClassVar[tuple[str, ...]] = ("pocketsphinx",)
-    decoding: ClassVar[int] = 1
-    main: ClassVar[str] = ""
-    aside: ClassVar[frozenset[str]] = frozenset({"hmm", "lm", "dictionary"})  # told by their bytes
+    engine = "pocketsphinx"
+    requires = ("pocketsphinx",)
+    decoding = 1
+    main = ""
+    aside = frozenset({"hmm", "lm", "dictionary"})  # told by their bytes
 
     hmm: str = setting("", help="folder of another acoustic model", path=True)
     lm: str = setting("", help="file of another language model", path=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio
 from voxaudit.errors import one_line
@@ -21,12 +21,8 @@ from voxaudit.registry import suggest
 
 @dataclass(frozen=True)
 class PythonFunction:
-    """The recognizer `python`: its fields are its settings."""
-
-    description: ClassVar[str] = (
-        "A Python function: it gets float32 samples and their rate in Hz and returns the text."
-    )
-    main: ClassVar[str] = "callable"
+    description = "A Python function: it gets float32 samples and their rate in Hz and returns the text."
+    main = "callable"
 
     callable: str = setting(help="package.module:function or path/to/file.py:function", path=True)
     rate: int | None = setting(

@@ -11,9 +11,9 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from voxaudit.errors import one_line
-from voxaudit.options import Range
+from voxaudit.options import Range, out_of_range
 from voxaudit.recognize.base import RecognizerError
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 
 T = TypeVar("T")
 
@@ -57,14 +57,14 @@ def batch_seconds() -> Any:
 
 def check_settings(recognizer: Any, engine: str) -> None:
     """Raise one line for the first setting with a value that it cannot have: call it in `__post_init__`."""
+    if (wrong := out_of_range(recognizer)) is not None:
+        number = getattr(recognizer, wrong[0].name)
+        raise RecognizerError(f"recognizer '{engine}': {wrong[0].name} must be {wrong[1]}, not {number:g}")
     for f in fields(recognizer):
-        value, known = getattr(recognizer, f.name), f.metadata
-        if isinstance(value, int | float) and "range" in known and value not in known["range"]:
-            raise RecognizerError(f"recognizer '{engine}': {f.name} must be {known['range']}, not {value:g}")
-        if known.get("choices") and value not in known["choices"]:
+        value, known = getattr(recognizer, f.name), f.metadata.get("choices")
+        if known and value not in known:
             raise RecognizerError(
-                f"recognizer '{engine}': {f.name} must be one of {', '.join(known['choices'])},"
-                f" not '{one_line(value, 40)}'"
+                f"recognizer '{engine}': {f.name} must be one of {', '.join(known)}, not '{one_line(value, 40)}'"
             )
 
 
@@ -75,10 +75,8 @@ def build(cls: type[T], engine: str, settings: Mapping[str, Any]) -> T:
     known = {f.name: f for f in fields(cls) if f.init}
     for name in settings:
         if name not in known:
-            raise RecognizerError(
-                f"recognizer '{engine}': unknown setting '{one_line(name, 60)}'.{suggest(name, list(known))}"
-                f" Settings: {', '.join(known) or 'none'}"
-            )
+            what = f"recognizer '{engine}': unknown setting"
+            raise unknown(what, name, known, there="Settings", error=RecognizerError)
     for name, f in known.items():
         if name not in settings and f.default is MISSING and f.default_factory is MISSING:
             help_ = f": {f.metadata['help']}" if f.metadata.get("help") else ""
@@ -161,11 +159,13 @@ def anchor(recognizer: T, folder: str | Path) -> T:
     if not is_dataclass(recognizer) or isinstance(recognizer, type):
         return recognizer
     moved = {}
+    is_name = getattr(recognizer, "is_name", lambda value: False)
     for f in fields(recognizer):
         value = getattr(recognizer, f.name)
         if f.metadata.get("path") and isinstance(value, str) and value and not Path(value).is_absolute():
             candidate = Path(folder) / value
-            if candidate.exists() or Path(str(candidate).rpartition(":")[0]).is_file():
+            there = candidate.exists() or Path(str(candidate).rpartition(":")[0]).is_file()
+            if there and not is_name(value):
                 moved[f.name] = str(candidate)
     return replace(recognizer, **moved) if moved else recognizer
 

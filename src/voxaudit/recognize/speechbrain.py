@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Samples
 from voxaudit.recognize.base import RecognizerError, Transcriber
@@ -16,15 +16,12 @@ KINDS = ("EncoderASR", "EncoderDecoderASR", "WhisperASR")
 
 @dataclass(frozen=True)
 class SpeechBrain(LocalModel):
-    """The recognizer `speechbrain`: its fields are its settings."""
-
-    description: ClassVar[str] = (
-        "SpeechBrain: a saved recognizer with its hyperparams.yaml, which runs code: trust where it comes from."
+    description = (
+        "SpeechBrain: a model with its hyperparams.yaml, which runs code: trust where it comes from."
     )
-    engine: ClassVar[str] = "speechbrain"
-    extra: ClassVar[str] = "speechbrain"
-    requires: ClassVar[tuple[str, ...]] = ("speechbrain", "torch")
-    versions: ClassVar[tuple[str, ...]] = ("speechbrain", "torch")
+    engine = "speechbrain"
+    requires = ("speechbrain", "torch")
+    versions = ("speechbrain", "torch")
     # One at a time: most recipes normalize over the padded batch.
 
     model: str = setting(help="folder with hyperparams.yaml, or hf:speechbrain/asr-crdnn-...", path=True)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import ClassVar
 
 from voxaudit.audio import SUFFIXES
 from voxaudit.errors import one_line
@@ -35,12 +34,10 @@ TEXT_COLUMNS = (
 
 @dataclass(frozen=True)
 class TranscriptFile:
-    """The recognizer `transcripts`: its fields are its settings."""
-
-    description: ClassVar[str] = (
+    description = (
         "Transcripts you already have: CSV, TSV, JSON lines (also NeMo's), Parquet or .trn, matched by id."
     )
-    main: ClassVar[str] = "path"
+    main = "path"
 
     path: str = setting(help="the file", path=True)
     id: str = setting("", help="column of the utterance's id or recording (default: found by its name)")

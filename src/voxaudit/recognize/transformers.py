@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio, Samples
 from voxaudit.errors import VoxauditError, one_line
@@ -27,16 +27,13 @@ DTYPES = ("float32", "float16", "bfloat16")
 
 @dataclass(frozen=True)
 class Transformers(LocalModel):
-    """The recognizer `transformers`: its fields are its settings."""
-
-    description: ClassVar[str] = (
+    description = (
         "Hugging Face transformers: every kind of recognizer it has, from a folder or the hub's cache."
     )
-    engine: ClassVar[str] = "transformers"
-    extra: ClassVar[str] = "transformers"
-    requires: ClassVar[tuple[str, ...]] = ("transformers", "torch")
-    versions: ClassVar[tuple[str, ...]] = ("transformers", "torch")
-    decoding: ClassVar[int] = 2
+    engine = "transformers"
+    requires = ("transformers", "torch")
+    versions = ("transformers", "torch")
+    decoding = 2
 
     model: str = setting(help="a saved model's folder, or hf:ORG/NAME", path=True)
     revision: str = revision()
@@ -55,11 +52,6 @@ class Transformers(LocalModel):
     device: str = setting("cpu", help="cpu, cuda, cuda:1, mps; or auto: spread over what is there")
     dtype: str = setting("float32", help=", ".join(DTYPES), choices=DTYPES)
     threads: int = threads()
-
-    @property
-    def batch_size(self) -> int:  # type: ignore[override]
-        """`batch`: padding is masked, so company changes a text by rounding at most, and by nothing at 1."""
-        return self.batch
 
     @property
     def rate(self) -> int:  # type: ignore[override]

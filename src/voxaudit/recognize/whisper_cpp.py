@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio
 from voxaudit.errors import one_line
@@ -17,17 +17,12 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class WhisperCpp(Service):
-    """The recognizer `whisper_cpp`: its fields are its settings.
+    """Documented in `examples/server` of the whisper.cpp repository."""
 
-    Documented in `examples/server` of the whisper.cpp repository.
-    """
-
-    description: ClassVar[str] = (
-        "A running whisper.cpp server (whisper-server), asked through its /inference."
-    )
-    main: ClassVar[str] = "url"
-    engine: ClassVar[str] = "whisper_cpp"
-    shortest: ClassVar[float] = 1.1
+    description = "A running whisper.cpp server (whisper-server), asked through its /inference."
+    main = "url"
+    engine = "whisper_cpp"
+    shortest = 1.1
     """Seconds: the program skips what is shorter than about a second; silence is added."""
 
     url: str = setting("http://127.0.0.1:8080", help="where the server listens; /inference is added")

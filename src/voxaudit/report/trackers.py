@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from voxaudit.render.published import published
 
 TRACKERS = ("mlflow", "wandb")
 _NOT_IN_NAMES = re.compile(r"[^\w.\-: ]")
+_LONGEST_NAME = 200
+"""Bytes: a store keeps a metric in a file of its name, and both have ends behind it."""
+_LOGIN = re.compile(r"://[^/\s@]*@")
 
 
 def metrics_of(report: Report) -> dict[str, float]:
@@ -21,19 +25,28 @@ def metrics_of(report: Report) -> dict[str, float]:
     A name is the finding's id, which stays the same over runs that ask the same, with dots; `.low` and `.high` are its
     limits. A slash would make folders in a tracker's store, and one metric's folder would be another's file.
     """
-    found: dict[str, float] = {}
-    for one in report.findings:
-        for end, value in (("", one.estimate), (".low", one.low), (".high", one.high)):
-            if value is not None and one.verdict != "refused":
-                found[_name(one.id + end)] = value
-    for gate in report.gates:
-        if gate.judged:
-            found[_name(f"gate/{gate.name}")] = float(bool(gate.passed))
+    told = [one for one in report.findings if one.verdict != "refused"]
+    judged = [gate for gate in report.gates if gate.judged]
+    names = _names([*(one.id for one in told), *(f"gate/{gate.name}" for gate in judged)])
+    found = {
+        names[one.id] + end: value
+        for one in told
+        for end, value in (("", one.estimate), (".low", one.low), (".high", one.high))
+        if value is not None
+    }
+    return found | {names[f"gate/{gate.name}"]: float(bool(gate.passed)) for gate in judged}
+
+
+def _names(texts: Iterable[str]) -> dict[str, str]:
+    """Return {text: its name in a tracker}; one that is too long, or another's too, ends in a hash of the text."""
+    found: dict[str, str] = {}
+    for text in dict.fromkeys(texts):
+        name = _NOT_IN_NAMES.sub("_", text.replace("/", ".")).lstrip(".") or "_"
+        if len(name.encode()) > _LONGEST_NAME or name in found.values():
+            mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+            name = f"{name.encode()[: _LONGEST_NAME - 9].decode(errors='ignore')}-{mark}"
+        found[text] = name
     return found
-
-
-def _name(text: str) -> str:
-    return _NOT_IN_NAMES.sub("_", text.replace("/", "."))
 
 
 def log_report(report: Report, files: Mapping[str, Path], tracker: str, *, name: str | None = None) -> str:
@@ -46,24 +59,28 @@ def log_report(report: Report, files: Mapping[str, Path], tracker: str, *, name:
         raise VoxauditError(f"no tracker '{one_line(tracker, 40)}'. Choose {' or '.join(TRACKERS)}")
     report = published(report)  # keys of services and paths of this machine stay here
     log = _log_mlflow if tracker == "mlflow" else _log_wandb
-    about = {one_line(what, 100): one_line(value, 400) for what, value in report.facts}
+    names = _names(what for what, _ in report.facts)
+    about = {names[what]: one_line(value, 400) for what, value in report.facts}
+    there = {where: path for where, path in files.items() if path.is_file()}
     try:
-        return log(report, about, {where: path for where, path in files.items() if path.is_file()}, name)
+        return log(report, about, there, None if name is None else one_line(name, 200))
     except ImportError as error:
         raise missing_extra(tracker, tracker) from error
     except VoxauditError:
         raise
     except Exception as error:  # no server, no room: whatever a tracker raises, the audit stands
-        raise VoxauditError(f"{tracker} did not take the report ({one_line(error, 200)})") from error
+        # The address of its server may hold a password.
+        reason = _LOGIN.sub("://***@", one_line(error, 10_000))
+        raise VoxauditError(f"{tracker} did not take the report ({one_line(reason, 200)})") from error
 
 
 def _log_mlflow(report: Report, about: dict[str, str], files: dict[str, Path], name: str | None) -> str:
     import mlflow
 
     with mlflow.start_run(run_name=name) as run:
-        mlflow.log_params({_name(what): value for what, value in about.items()})
+        mlflow.log_params(about)
         mlflow.log_metrics(metrics_of(report))
-        mlflow.set_tags({"voxaudit.passed": str(report.passed), "voxaudit.title": report.title})
+        mlflow.set_tags({"voxaudit.passed": str(report.passed), "voxaudit.title": one_line(report.title)})
         for path in files.values():
             mlflow.log_artifact(str(path))
         return str(run.info.run_id)

@@ -13,13 +13,20 @@ import numpy as np
 import polars as pl
 
 from voxaudit.answer import Table, tabulate
-from voxaudit.audits.stutter.folder import LABELS, QUEUE, false_positive_rate, read_labels
+from voxaudit.audits.stutter.folder import (
+    LABELS,
+    QUEUE,
+    false_positive_rate,
+    read_labels,
+    read_queue,
+    save_queue,
+)
 from voxaudit.errors import VoxauditError
 from voxaudit.review.cases import trial_keys
 from voxaudit.review.store import SOURCES, STORE, STUTTER, TRIALS, Given, LabelStore
 from voxaudit.run.lock import hold
 from voxaudit.stats.agreement import MISSING, kappa_interval, pair_agreement, rating_counts
-from voxaudit.tables import write_atomically
+from voxaudit.tables import write_atomically, write_json
 
 SUMMARY = "review.json"
 GIVEN = ("source", "case", "reviewer", "label", "kind", "comment", "final", "time")
@@ -202,8 +209,7 @@ def apply_labels(folder: str | Path, queue: Path | None) -> int:
     not decided keep the label that they have.
     """
     folder = Path(folder)
-    text = json.dumps(summary(folder), indent=1, ensure_ascii=False) + "\n"
-    write_atomically(folder / SUMMARY, lambda path: path.write_text(text, encoding="utf-8"))
+    write_json(folder / SUMMARY, summary(folder))
     if queue is None:
         return 0
     path = queue / QUEUE
@@ -216,14 +222,6 @@ def apply_labels(folder: str | Path, queue: Path | None) -> int:
         before = read_labels(path)
         if all(before.get(case) == label for case, label in settled.items()):
             return 0
-        changed, lines = 0, []
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            label = settled.get(str(row["id"]))
-            if label and label != row.get("label"):
-                row["label"] = label
-                line = json.dumps(row, ensure_ascii=False)
-                changed += 1
-            lines.append(f"{line}\n")
-        write_atomically(path, lambda target: target.write_text("".join(lines), encoding="utf-8"))
-    return changed
+        rows = read_queue(path)
+        save_queue(path, [row | {"label": settled.get(row["id"]) or row["label"]} for row in rows])
+    return sum(settled.get(row["id"], row["label"]) != row["label"] for row in rows)

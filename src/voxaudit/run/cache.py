@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from voxaudit.errors import VoxauditError
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.files import cache_folder
 from voxaudit.recognize.base import Transcript, UtteranceError, as_transcript
 from voxaudit.run.database import Database, marks
@@ -23,15 +23,22 @@ CREATE TABLE IF NOT EXISTS transcripts (
 
 @contextmanager
 def opened_cache(cache: bool | str | Path) -> Iterator[Cache | None]:
-    """Open the cache for the length of a `with` block: True for the user's folder, or a folder; None for False."""
-    if not cache:
-        yield None
-        return
-    kept = Cache(cache_folder() if cache is True else Path(cache))
+    """Open the cache for the length of a `with` block: True for the user's folder, or a folder; None for False.
+
+    The user's folder is used where it can be (a container's user may have no home); one that was named must be usable.
+    """
+    kept = None
+    try:
+        kept = Cache(cache_folder() if cache is True else Path(cache)) if cache else None
+    except VoxauditError as error:
+        if cache is not True:
+            raise
+        _say_without(error)
     try:
         yield kept
     finally:
-        kept.close()
+        if kept is not None:
+            kept.close()
 
 
 class Cache:
@@ -42,7 +49,13 @@ class Cache:
     """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:  # a ValueError where the name is none
+            reason = getattr(error, "strerror", None) or one_line(error)
+            raise VoxauditError(
+                f"{one_line(str(folder))}: cannot be the cache ({reason})", see=("cache",)
+            ) from error
         self._database = Database(folder / "transcripts.sqlite", _SCHEMA + TRACES)
         self._broken = False
 
@@ -77,4 +90,8 @@ class Cache:
             self._database.write("INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)", rows)
         except VoxauditError as error:
             self._broken = True
-            print(f"voxaudit: the run goes on without the cache: {error}", file=sys.stderr)
+            _say_without(error)
+
+
+def _say_without(error: Exception) -> None:
+    print(f"voxaudit: the run goes on without the cache: {error}", file=sys.stderr)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.tables import appended
 
 CONNECT_SECONDS = 5.0
 """How long a first word may take of whoever listens at an address."""
@@ -122,6 +123,8 @@ def _initialize(ray: Any, address: str | None) -> None:
     if wanted is None or not wanted.startswith("ray://"):
         options |= {"include_dashboard": False} if wanted in (None, "local") else {}
         options |= {"log_to_driver": False, "logging_level": logging.CRITICAL}
+        options["job_config"] = import_module("ray.job_config").JobConfig()
+        options["job_config"]._py_driver_sys_path = _Importable()
     before = logging.root.manager.disable
     try:
         with tempfile.TemporaryFile() as said, _standard_error_to(said) as screen, warnings.catch_warnings():
@@ -142,6 +145,16 @@ def _initialize(ray: Any, address: str | None) -> None:
         raise VoxauditError(f"cannot use the Ray cluster at {place} ({one_line(error, 200)})") from error
     finally:
         logging.disable(before)
+
+
+class _Importable(list[str]):
+    """Where Ray's workers look for modules first: of the places that it adds, those where this process looks, too.
+
+    It would add the folder that the driver works in, and a corpus that was downloaded may hold a `json.py`.
+    """
+
+    def extend(self, places: Iterable[str]) -> None:
+        super().extend(place for place in places if place in sys.path)
 
 
 @contextlib.contextmanager
@@ -225,8 +238,8 @@ class _Sorted:
     def write(self, text: str) -> int:
         if not self.all_is_theirs and threading.current_thread().name != "ray_listen_error_messages":
             return self._stream.write(text)
-        with contextlib.suppress(OSError), self._log.open("a", encoding="utf-8") as file:
-            file.write(text)
+        with contextlib.suppress(OSError, VoxauditError), appended(self._log) as file:
+            file.write(text.encode("utf-8", "replace"))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:

@@ -25,6 +25,16 @@ _REMEDIES = {
 }
 
 
+_SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+"""How a rollback journal ends that names another one, which SQLite deletes, whatever file it is."""
+
+_PROGRAMS = """
+SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL %'
+UNION ALL SELECT m.name FROM sqlite_master AS m, pragma_table_xinfo(m.name) WHERE m.type = 'table' AND hidden > 0
+"""
+"""What of a database is computed when it is read or written: none of ours has any."""
+
+
 class Database:
     """An SQLite file in write-ahead mode. Several processes may use it at once, of each one thread at a time.
 
@@ -34,6 +44,7 @@ class Database:
 
     def __init__(self, path: Path, schema: str, *, durable: bool = False) -> None:
         self.path = path
+        self._require_own_files()
         try:
             # Not always the same thread uses it: tables are written from polars' own.
             self._connection = sqlite3.connect(
@@ -44,10 +55,24 @@ class Database:
         try:
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            if found := self._connection.execute(_PROGRAMS).fetchone():
+                raise sqlite3.DatabaseError(f"'{one_line(found[0], 60)}' in it is no plain table")
             self._connection.executescript(schema)
         except sqlite3.Error as error:
             self.close()
             raise self._failed("open", error) from error
+
+    def _require_own_files(self) -> None:
+        """Raise one line where SQLite would write or delete files elsewhere: the folder may be a stranger's."""
+        for ending in ("", "-wal", "-shm", "-journal"):
+            file = self.path.with_name(self.path.name + ending)
+            if file.is_symlink():
+                raise VoxauditError(f"{file}: is a link, and would be written to: put the file itself there")
+        if file.is_file():
+            with file.open("rb") as journal:
+                journal.seek(max(0, file.stat().st_size - len(_SUPER_JOURNAL)))
+                if journal.read() == _SUPER_JOURNAL:
+                    raise VoxauditError(f"{file}: names a file elsewhere, which would be deleted: remove it")
 
     def close(self) -> None:
         """Close the file."""
@@ -76,7 +101,9 @@ class Database:
 
     def _failed(self, what: str, error: sqlite3.Error) -> VoxauditError:
         code = getattr(error, "sqlite_errorname", "")
-        remedy = next((text for start, text in _REMEDIES.items() if code.startswith(start)), "")
+        remedy = next(
+            (text for start, text in _REMEDIES.items() if (code or "SQLITE_ERROR").startswith(start)), ""
+        )
         safe = ". Everything written before is safe" if what == "write" else ""
         return VoxauditError(
             f"{self.path}: cannot {what} this database ({one_line(error)}){safe}{remedy and f': {remedy}'}"

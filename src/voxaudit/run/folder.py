@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +20,7 @@ from voxaudit.tables import (
     require_single,
     require_types,
     scan_table,
-    write_atomically,
+    write_json,
 )
 
 FORMAT = 1
@@ -226,5 +225,4 @@ def _misshapen(value: Any, shape: Any) -> str | None:
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:
     """Write `run.json`."""
-    text = json.dumps({"format": FORMAT, **config}, indent=2, ensure_ascii=False) + "\n"
-    write_atomically(folder / "run.json", lambda path: path.write_text(text, encoding="utf-8"))
+    write_json(folder / "run.json", {"format": FORMAT, **config}, indent=2)

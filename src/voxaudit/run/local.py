@@ -21,6 +21,7 @@ from voxaudit.run.backlog import Attempt, Backlog
 from voxaudit.run.budget import is_remote
 from voxaudit.run.trial import Outcome, Trial
 from voxaudit.run.worker import Heard, Job, Ready, Unusable
+from voxaudit.tables import appended
 
 DEATHS_WHILE_LOADING = 3
 LOAD_TIMEOUT = 600.0
@@ -205,7 +206,7 @@ class Pool:
     def _start(self) -> None:
         share = str(max(1, (os.cpu_count() or 1) // self._options.processes))
         threads = {variable: os.environ.get(variable, share) for variable in THREADS}
-        with self._log.open("ab") as log:
+        with appended(self._log) as log:
             child = Child("voxaudit.run.worker:main", threads, stderr=log)
         worker = _Worker(child, deadline=time.monotonic() + LOAD_TIMEOUT)
         self._workers.append(worker)

@@ -29,6 +29,7 @@ from voxaudit.run.cluster import Cluster
 from voxaudit.run.local import LOAD_TIMEOUT, Pool
 from voxaudit.run.trial import Outcome, Trial
 from voxaudit.run.worker import Job
+from voxaudit.tables import appended
 
 CHUNKS_AHEAD = 2
 """Chunks that a replica has at most: one it hears, one that waits there so that it never idles."""
@@ -166,7 +167,7 @@ class RayPool:
             return
         replica.heard_from, replica.question = time.monotonic(), None
         if answer.printed:
-            with self._log.open("ab") as file:
+            with appended(self._log) as file:
                 file.write(answer.printed)
         if replica.loading is not None:
             replica.loading, replica.process = None, answer.process

@@ -121,15 +121,6 @@ def changed_words(reference: str, hypothesis: str) -> list[tuple[str | None, str
     ]
 
 
-def wrong_places(words: Sequence[str], heard: Sequence[str]) -> list[int]:
-    """Return the places of the words heard that the same alignment matches with none that was said.
-
-    >>> wrong_places(["turn", "it", "off"], ["turn", "off", "now"])
-    [1, 2]
-    """
-    return [to for kind, _, to in _edits(words, heard) if kind != "delete"]
-
-
 def word_counts(references: Texts, hypotheses: Texts) -> pl.DataFrame:
     """Return the word counts of many pairs, row by row: a table with `COUNT_COLUMNS`.
 
@@ -142,36 +133,6 @@ def word_counts(references: Texts, hypotheses: Texts) -> pl.DataFrame:
     return pl.DataFrame(
         np.concatenate(blocks, axis=1), schema=dict.fromkeys(COUNT_COLUMNS, pl.Int64), orient="col"
     )
-
-
-@dataclass(frozen=True)
-class PairEdits:
-    """How far texts are apart, pair by pair: word edits, words, and whether there is a value; arrays of one shape."""
-
-    edits: Integers
-    words: Integers
-    known: NDArray[np.bool_]
-
-
-def pair_edits(left: Integers, right: Integers, texts: Sequence[str], *, longer: bool = False) -> PairEdits:
-    """Compare texts that are given as places in `texts` (-1: none), every distinct pair once.
-
-    `words` are those of the left text, or with `longer` those of the longer; two empty texts are 0 edits of 0 words.
-    """
-    known = (left >= 0) & (right >= 0)
-    keys, back = np.unique(left[known] * len(texts) + right[known], return_inverse=True)
-    first, second = (
-        [texts[place] for place in places.tolist()] for places in np.divmod(keys, max(1, len(texts)))
-    )
-    counts = word_counts(first, second)
-    hits, substitutions, deletions, insertions = (column.to_numpy() for column in counts.get_columns())
-    words = hits + substitutions + deletions
-    if longer:
-        words = np.maximum(words, hits + substitutions + insertions)
-    found = np.zeros((2, *left.shape), dtype=np.int64)
-    found[0, known] = (substitutions + deletions + insertions)[back]
-    found[1, known] = words[back]
-    return PairEdits(found[0], found[1], known)
 
 
 def stream_word_counts(pairs: Iterable[tuple[str, str]], rows: int = 65_536) -> Iterator[pl.DataFrame]:

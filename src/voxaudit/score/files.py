@@ -9,11 +9,11 @@ from typing import Literal
 
 import polars as pl
 
+from voxaudit.corpus.base import quote
 from voxaudit.corpus.columns import USUAL_NAMES
 from voxaudit.corpus.delimited import read_delimited
 from voxaudit.corpus.json_lines import read_json_lines
 from voxaudit.corpus.nist import read_trn
-from voxaudit.corpus.problems import quote
 from voxaudit.corpus.read import TIMED, is_timed, read_timed
 from voxaudit.corpus.text_files import read_lines
 from voxaudit.errors import VoxauditError, one_line

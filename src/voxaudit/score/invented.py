@@ -233,26 +233,40 @@ _LEAST_AGAIN = 7  # words that stand there again in the least loop, one word eig
 
 
 def may_loop(words: Words) -> NDArray[np.bool_]:
-    """Say which texts say enough words again for a loop: few do, and only those are gone through."""
+    """Say in which texts a piece stands in a row often enough for a loop: few do, and only those are gone through.
+
+    A piece of n words that stands there t times makes n * (t - 1) words in a row that stand again n places behind.
+    """
     lengths = words.spans.lengths
-    able = np.flatnonzero(lengths > _LEAST_AGAIN)
-    start = words.spans.starts[able]
-    text = np.repeat(np.arange(len(able)), lengths[able])
-    keys = np.sort(text * len(words.vocabulary) + words.codes[places(start, start + lengths[able])])
-    again = np.bincount(keys[1:][keys[1:] == keys[:-1]] // max(len(words.vocabulary), 1), minlength=len(able))
     found = np.zeros(len(lengths), dtype=bool)
-    found[able] = again >= _LEAST_AGAIN
+    able = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths > _LEAST_AGAIN)]
+    size, start = lengths[able], words.spans.starts[able]
+    ends = np.cumsum(size + 1)
+    # Between texts stand codes that no word has: a row that crossed one would be shorter than the piece.
+    codes = -1 - np.arange(size.sum() + len(size), dtype=np.int64)
+    codes[places(ends - size - 1, ends - 1)] = words.codes[places(start, start + size)]
+    for piece in range(1, LONGEST_LOOP + 1):
+        times = fewest_times(piece)
+        row = piece * (times - 1)
+        long = np.count_nonzero(size >= piece * times)
+        part = codes[: ends[long - 1] if long else 0]
+        again = np.cumsum(np.append(False, part[piece:] == part[:-piece]), dtype=np.int64)
+        first = np.flatnonzero(again[row:] - again[:-row] == row)
+        found[able[np.searchsorted(ends, first, side="right")]] = True
     return found
 
 
 def find_loops(text: str, said: str | None = None) -> list[Loop]:
     """Return the loops of a normalized text: pieces of 1 to 24 words in a row more often than people say them.
 
-    Where it is known what was said, a loop that was said as often is none. Loops do not overlap; of pieces that fit,
-    the shortest is taken. Digits are said many times in a row in numbers: they need twice as many.
+    Where it is known what was said, a loop is none that was said at least half as often, in these words or in others
+    (a service may translate). Loops do not overlap; of pieces that fit, the shortest is taken. Digits are said many
+    times in a row in numbers: they need twice as many.
 
     >>> find_loops("so " + "thank you " * 9 + "bye")
     [Loop(start=1, size=2, times=9)]
+    >>> find_loops("hold on " * 6, "hold on " * 4)
+    []
     """
     words = text.split()
     if len(words) - len(set(words)) < _LEAST_AGAIN:
@@ -271,8 +285,12 @@ def find_loops(text: str, said: str | None = None) -> list[Loop]:
     if not found or said is None:
         return found
     spoken = said.split()
+    most = max((loop.times for loop in find_loops(said)), default=0)
     return [
-        loop for loop in found if not _says(spoken, words[loop.start : loop.start + loop.size], loop.times)
+        loop
+        for loop in found
+        if 2 * most < loop.times
+        and not _says(spoken, words[loop.start : loop.start + loop.size], (loop.times + 1) // 2)
     ]
 
 
@@ -297,12 +315,11 @@ def _loop_at(words: list[str], place: int) -> Loop | None:
 
 
 def _says(spoken: Sequence[str], piece: Sequence[str], times: int) -> bool:
-    """Say whether a piece was said in a row nearly as often as it was heard (one time less is a slip)."""
-    size = len(piece)
-    wanted = list(piece) * max(times - 1, 1)
+    """Say whether a piece was said so many times in a row."""
+    wanted = list(piece) * times
     return any(
         list(spoken[place : place + len(wanted)]) == wanted for place in range(len(spoken) - len(wanted) + 1)
-    ) and bool(size)
+    )
 
 
 def words_too_many(text: str, seconds: float) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.recognize.files import installed
-from voxaudit.recognize.weights import fetched, known_model
+from voxaudit.recognize.weights.fetch import fetched, known_model
 
 FloatArray = NDArray[np.float64]
 Encoder = Callable[[Sequence[str]], FloatArray]

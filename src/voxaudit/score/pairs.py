@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from voxaudit.score.kernel import Codes, Integers, Spans, unmatched
+from voxaudit.score.kernel import Codes, Integers, Spans, errors_and_hits, unmatched
 
 _WORDS = 1_500_000  # of the pairs aligned at a time: bounds memory
 
@@ -28,7 +28,9 @@ def numbered(texts: pl.Series) -> tuple[pl.Series, Integers]:
     """
     known = texts.is_not_null().to_numpy()
     there = texts.drop_nulls()
-    _, first, number = np.unique(there.hash().to_numpy(), return_index=True, return_inverse=True)
+    number = there.hash().rank("dense").to_numpy().astype(np.int64) - 1
+    first = np.empty(number.max(initial=-1) + 1, dtype=np.int64)
+    first[number[::-1]] = np.arange(len(there))[::-1]  # the last one written is the first there is
     distinct = there.gather(first)
     if not (distinct.gather(number) == there).all():  # two texts with one hash
         distinct = there.unique()
@@ -130,7 +132,7 @@ class Pairs:
         """Where the pairs differ, by the alignment that errors are counted with."""
         parts = []
         words = self.words
-        for rows in self._blocks(np.flatnonzero(self.said != self.heard)):
+        for rows in words.blocks(self.said, self.heard):
             own, ends = unmatched(words.codes, words.spans[self.said[rows]], words.spans[self.heard[rows]])
             parts.append((rows[own], *ends))
         none = np.zeros(0, dtype=np.int64)
@@ -139,14 +141,6 @@ class Pairs:
             if parts
             else Stretches(*[none] * 5)
         )
-
-    def _blocks(self, rows: Integers) -> Iterator[Integers]:
-        lengths = self.words.spans.lengths
-        ends = np.cumsum(lengths[self.said[rows]] + lengths[self.heard[rows]])
-        while len(rows):
-            some = max(1, int(np.searchsorted(ends, _WORDS)))
-            yield rows[:some]
-            rows, ends = rows[some:], ends[some:] - ends[some - 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +163,15 @@ class Words:
         starts = np.cumsum(lengths) - lengths
         return cls(codes, Spans(starts, lengths), vocabulary.to_list())
 
+    def blocks(self, said: Integers, heard: Integers) -> Iterator[Integers]:
+        """Yield which of some pairs of texts differ, so many at a time that memory stays bounded."""
+        rows, lengths = np.flatnonzero(said != heard), self.spans.lengths
+        ends = np.cumsum(lengths[said[rows]] + lengths[heard[rows]])
+        while len(rows):
+            some = max(1, int(np.searchsorted(ends, _WORDS)))
+            yield rows[:some]
+            rows, ends = rows[some:], ends[some:] - ends[some - 1]
+
     def text(self, number: int, first: int = 0, last: int | None = None) -> list[str]:
         """Return the words of a text, or some of them."""
         start = int(self.spans.starts[number])
@@ -181,3 +184,44 @@ def places(start: Integers, stop: Integers) -> Integers:
     length = stop - start
     found: Integers = np.arange(length.sum()) + np.repeat(start - (np.cumsum(length) - length), length)
     return found
+
+
+@dataclass(frozen=True)
+class PairEdits:
+    """How far texts are apart, pair by pair: word edits, words, and whether there is a value; arrays of one shape."""
+
+    edits: NDArray[np.int32]
+    words: NDArray[np.int32]
+    known: NDArray[np.bool_]
+
+    def take(self, rows: Integers) -> PairEdits:
+        """Return those at some places of the last axis."""
+        if np.array_equal(rows, np.arange(self.known.shape[-1])):
+            return self
+        return PairEdits(self.edits[..., rows], self.words[..., rows], self.known[..., rows])
+
+
+def pair_edits(left: Integers, right: Integers, words: Words, *, longer: bool = False) -> PairEdits:
+    """Compare texts that are given as places among those of `words` (-1: none), every distinct pair once.
+
+    `words` of a pair are those of the left text, or with `longer` those of the longer; two empty texts are 0 edits of 0
+    words.
+
+    >>> words = Words.of(pl.Series(["turn it off", "turn off now please"]))
+    >>> found = pair_edits(np.array([0, 0, -1]), np.array([1, 0, 1]), words)
+    >>> found.edits.tolist(), found.words.tolist(), found.known.tolist()
+    ([3, 0, 0], [3, 3, 0], [True, True, False])
+    """
+    known = (left >= 0) & (right >= 0)
+    size = max(1, len(words.spans.lengths))
+    keys, back = np.unique(left[known] * size + right[known], return_inverse=True)
+    said, heard = np.divmod(keys, size)
+    edits = np.zeros(len(keys), dtype=np.int32)
+    for rows in words.blocks(said, heard):
+        edits[rows], _ = errors_and_hits(words.codes, words.spans[said[rows]], words.spans[heard[rows]])
+    length = words.spans.lengths[said]
+    if longer:
+        length = np.maximum(length, words.spans.lengths[heard])
+    found = np.zeros((2, *left.shape), dtype=np.int32)
+    found[0, known], found[1, known] = edits[back], length[back]
+    return PairEdits(found[0], found[1], known)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from voxaudit.audio import Audio, resample
 from voxaudit.errors import VoxauditError
-from voxaudit.recognize.weights import fetched, known_model
+from voxaudit.recognize.weights.fetch import fetched, known_model
 from voxaudit.score.quality.dnsmos import mel_filters
 
 MODEL = "resemblyzer"

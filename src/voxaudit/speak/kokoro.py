@@ -20,7 +20,7 @@ import numpy as np
 from voxaudit.align.pronounce import pronounce, spoken_words
 from voxaudit.audio import Audio, Samples
 from voxaudit.errors import VoxauditError, missing_extra, one_line
-from voxaudit.recognize.weights import KNOWN, fetched
+from voxaudit.recognize.weights.fetch import KNOWN, fetched
 from voxaudit.registry import suggest
 from voxaudit.speak.base import FIXED, Voice, check_length, check_voice
 

@@ -21,7 +21,7 @@ import numpy as np
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.process import python_command
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 from voxaudit.speak.accent import accented
 from voxaudit.speak.base import Voice, check_length, check_letters, check_voice, check_words
 
@@ -47,9 +47,7 @@ _LOCK = threading.Lock()
 def speak(voice: Voice, text: str) -> Audio:
     """Return `text` spoken by a Pico voice, 16 kHz."""
     if voice.language not in LANGUAGES:
-        known = list(LANGUAGES)
-        hint = suggest(voice.language, known)
-        raise VoxauditError(f"pico has no voice '{voice.language}'.{hint} Available: {', '.join(known)}")
+        raise unknown("pico has no voice", voice.language, LANGUAGES, there="Available")
     check_voice(voice, "pico", pitch=(0.5, 2.0), speed=(0.2, 5.0))
     words = readable(text)
     check_words(words, "pico", text)

@@ -12,8 +12,8 @@ from pathlib import Path
 from voxaudit.audio import resample, write
 from voxaudit.corpus import base_language
 from voxaudit.errors import VoxauditError, missing_extra, one_line
-from voxaudit.recognize.weights import KNOWN, fetched
-from voxaudit.registry import suggest
+from voxaudit.recognize.weights.fetch import KNOWN, fetched
+from voxaudit.registry import unknown
 from voxaudit.speak import kokoro, made
 from voxaudit.speak.base import Voice, speak
 
@@ -102,10 +102,7 @@ def matched_voices(change: str, language: str | None) -> tuple[list[Voice], list
     ([0.8, 1.25], [{'speaker': 'voice-1', 'rate': 'slow'}, {'speaker': 'voice-1', 'rate': 'fast'}])
     """
     if change not in CHANGES:
-        raise VoxauditError(
-            f"no voice changes its '{one_line(change, 40)}'.{suggest(change, list(CHANGES))}"
-            f" Properties: {', '.join(CHANGES)}"
-        )
+        raise unknown("no voice changes its", change, CHANGES, there="Properties")
     own = base_language(language or "en")
     others = [names[0] for name, names in PICO.items() if name != own]
     voices: list[Voice] = []

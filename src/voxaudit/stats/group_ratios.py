@@ -29,9 +29,14 @@ from voxaudit.stats.permutations import (
     Shuffles,
     among,
     critical,
+    critical_value,
     equal_tailed,
     margins,
+    most_beyond,
+    short_of,
     step_down,
+    sums_of,
+    toward,
 )
 from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
@@ -47,8 +52,9 @@ _NO_SPREAD = 1e-20
 _FAR = np.log(1e4)  # a limit farther from the estimate than this is none
 _STEPS = 40  # tries at a limit
 _CLOSE = 5e-4  # on the log scale: so well are limits found
+_NEAR = 0.2  # of the critical statistic: shuffles that may be as far out as it
 _AT_A_TIME = 1_000  # shuffles of a cell summed at a time: what is worked on stays in the processor's cache
-_TOGETHER = 160  # cells whose shuffled sums are held at a time: bounds memory
+_TOGETHER = 40  # cells whose shuffled sums are held at a time: bounds memory
 
 
 class Comparison(Protocol):
@@ -156,42 +162,46 @@ class Rates:
         keys = np.concatenate([index[:, others] for _, index in distinct], axis=1)
         _, alike, of_cell = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         size = self.shuffles.permutations + 1
+        kept = [np.empty((len(rows), size)) for rows, _ in distinct]
+        swapped = np.empty((len(both), size), dtype=bool)
+        for rows, block in _stays(self.shuffles, first, second, both):
+            for start in range(0, len(block), _AT_A_TIME):
+                some = block[start : start + _AT_A_TIME].T
+                here = slice(rows.start + start, rows.start + start + some.shape[1])
+                for sums, (values, _), place in zip(kept, distinct, places, strict=True):
+                    sums[:, here] = sums_of(values, some[place])
+                swapped[:, here] = some[inside:]
+
+        def sides(cell: int, columns: IntArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+            """What stays in the first group, what comes to it, what goes to the second, what stays there."""
+            ours, theirs = (
+                sums[index[cell, columns]] for sums, (_, index) in zip(kept, distinct, strict=True)
+            )
+            goes, comes = (
+                total[cell, columns][:, None] - side
+                for total, side in zip(totals, (ours, theirs), strict=True)
+            )
+            return ours, comes, goes, theirs
+
         own = np.empty((cells, 8, size))
         common = np.empty((len(alike), 5, size))
         pulled = np.empty((cells, 6, size)) if len(both) else None
-        for rows, block in _stays(self.shuffles, first, second, both):
-            for start in range(0, len(block), _AT_A_TIME):
-                some = block[start : start + _AT_A_TIME].T.astype(np.float64)
-                stays, swapped = [some[place] for place in places], some[inside:]
-                here = slice(rows.start + start, rows.start + start + some.shape[1])
-                kept = [rows_ @ stay for (rows_, _), stay in zip(distinct, stays, strict=True)]
-
-                def sides(
-                    cell: int, columns: IntArray | slice, kept: list[FloatArray] = kept
-                ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-                    """What stays in the first group, what comes to it, what goes to the second, what stays there."""
-                    ours, theirs = (
-                        sums[index[cell, columns]] for sums, (_, index) in zip(kept, distinct, strict=True)
-                    )
-                    goes, comes = (
-                        total[cell, columns][:, None] - side
-                        for total, side in zip(totals, (ours, theirs), strict=True)
-                    )
-                    return ours, comes, goes, theirs
-
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    weights = [
-                        self._others(sides(int(cell), others), common[place, :, here])
-                        for place, cell in enumerate(alike)
-                    ]
-                    for cell, place in enumerate(of_cell.ravel().tolist()):
-                        parts = sides(cell, slice(0, 2 * count))
-                        self._own(parts, weights[place], own[cell, :, here])
-                        if pulled is not None:
-                            pulls = [crossed[0][cell] @ swapped, crossed[1][cell] @ (1.0 - swapped)]
-                            pulled[cell, :, here] = self._shared(pulls, weights[place])
-        sums = [total[:, column] for column in (0, count) for total in totals]
-        return _Sums(own, common, of_cell.ravel(), pulled, np.array(sums))
+        firsts = np.r_[0, count : 2 * count]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for place, one in enumerate(alike):
+                weights = self._others(sides(int(one), others), common[place])
+                for cell in np.flatnonzero(of_cell.ravel() == place):
+                    self._own(sides(int(cell), firsts), weights, own[cell])
+                    if pulled is not None:
+                        for start in range(0, size, _AT_A_TIME):
+                            here = slice(start, start + _AT_A_TIME)
+                            crosses = [
+                                crossed[0][cell] @ swapped[:, here],
+                                crossed[1][cell] @ ~swapped[:, here],
+                            ]
+                            pulled[cell, :, here] = self._shared(crosses, [one[:, here] for one in weights])
+        whole = [total[:, column] for column in (0, count) for total in totals]
+        return _Sums(own, common, of_cell.ravel(), pulled, np.array(whole))
 
     def _others(self, sides: Sequence[FloatArray], into: FloatArray) -> list[FloatArray]:
         """Work out what the columns but the first come to.
@@ -225,14 +235,13 @@ class Rates:
         second side has the rest of the sums over both. For each side: its products with the others over their sums, of
         what either group said.
         """
-        count = len(self.coefficients)
         into[0], into[1] = sides[0][0], sides[1][0]
-        into[2], into[3] = sides[0][count], sides[1][count]
+        into[2], into[3] = sides[0][1], sides[1][1]
         for place, side in enumerate(sides):
             mixed, weighted = into[4 + place], inverses[2 + place // 2]
-            np.multiply(side[count + 1], weighted[0], out=mixed)
-            for k in range(1, count - 1):
-                mixed += side[count + 1 + k] * weighted[k]
+            np.multiply(side[2], weighted[0], out=mixed)
+            for k in range(1, len(weighted)):
+                mixed += side[2 + k] * weighted[k]
 
     def _shared(self, crossed: Sequence[FloatArray], inverses: Sequence[FloatArray]) -> list[FloatArray]:
         """Return twice the covariance of the sides' logs that speakers on both make, in parts.
@@ -261,6 +270,37 @@ class Rates:
             for place, cell in enumerate(range(len(ratio)) if cells is None else cells):
                 _studentized(self._sums, int(cell), 1.0 / ratio[place], found[place])
         return found.T
+
+    def distances(
+        self, ratio: FloatArray, cells: IntArray, level: float, side: float, near: FloatArray
+    ) -> FloatArray:
+        """Return `critical` of the statistics of some cells. `near` are the statistics of all cells at a ratio of 1.
+
+        Statistics go nearly linearly with the log ratio: those of shuffles that a line takes past the critical one, or
+        nowhere near it, are not worked out (see `_Line`).
+        """
+        most = most_beyond(level, self.shuffles.permutations + 1)
+        if most < 1:
+            return np.full(len(cells), np.inf)
+        found = np.empty(len(cells))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for place, cell in enumerate(cells.tolist()):
+                log, line = float(np.log(ratio[place])), self._lines.get((cell, side))
+                distance = None if line is None else line.distance(self._sums, cell, log, most, side)
+                if distance is None:
+                    own = np.empty(self.shuffles.permutations + 1)
+                    _studentized(self._sums, cell, 1.0 / ratio[place], own)
+                    known = toward(own, side)
+                    bar = float(critical_value(known, most))
+                    distance = short_of(bar, float(known[0]))
+                    before = (line.at, line.known) if line is not None else (0.0, toward(near[:, cell], side))
+                    self._lines[cell, side] = _Line.through(before, (log, known), bar)
+                found[place] = distance
+        return found
+
+    @cached_property
+    def _lines(self) -> dict[tuple[int, float], _Line]:
+        return {}
 
     def _pulls(self) -> list[FloatArray]:
         """Return how each speaker pulls the log of each side, speakers x cells."""
@@ -325,6 +365,59 @@ class _Sums:
     of_cell: IntArray
     pulled: FloatArray | None
     totals: FloatArray
+
+    def of(self, cell: int, shuffles: IntArray) -> _Sums:
+        """Return those of some shuffles of one cell."""
+        return _Sums(
+            self.own[cell].take(shuffles, axis=1)[None],
+            self.common[self.of_cell[cell]].take(shuffles, axis=1)[None],
+            np.zeros(1, dtype=np.int64),
+            None if self.pulled is None else self.pulled[cell].take(shuffles, axis=1)[None],
+            self.totals[:, [cell]],
+        )
+
+
+@dataclass(eq=False)
+class _Line:
+    """Statistics of a cell's shuffles at a log ratio, how they change with it, and the critical one of them.
+
+    Large ones reject (`toward`).
+    """
+
+    at: float
+    known: FloatArray
+    slope: FloatArray
+    bar: float
+
+    @classmethod
+    def through(cls, before: tuple[float, FloatArray], here: tuple[float, FloatArray], bar: float) -> _Line:
+        """Return the line from one log ratio and its statistics to another."""
+        (start, were), (at, known) = before, here
+        slope = (known - were) / (at - start)
+        slope[~np.isfinite(slope)] = 0.0  # a side without errors: endless at all ratios
+        return cls(at, known, slope, bar)
+
+    def distance(self, sums: _Sums, cell: int, log: float, most: int, side: float) -> float | None:
+        """Return how far the observed statistic is from being rejected; None where lines may not tell.
+
+        They tell where those that are worked out are found much nearer to where they were expected than any other is
+        to the critical one.
+        """
+        about = self.slope * (log - self.at)
+        about += self.known
+        about -= self.bar
+        beyond = np.count_nonzero(about > _NEAR)
+        some = np.flatnonzero(np.abs(about) <= _NEAR)
+        if not beyond <= most < beyond + len(some):
+            return None
+        some = np.concatenate([[0], some])
+        own = np.empty(len(some))
+        _studentized(sums.of(cell, some), 0, float(np.exp(-log)), own)
+        known = toward(own, side)
+        if np.abs(known[1:] - self.bar - about[some[1:]]).max() > _NEAR / 4.0:
+            return None
+        self.bar = float(critical_value(known[1:], most - beyond))
+        return short_of(self.bar, float(known[0]))
 
 
 def _studentized(sums: _Sums, cell: int, tilt: float, into: FloatArray) -> None:
@@ -692,14 +785,14 @@ def judge(
         alone = equal_tailed(statistics)
         values = {"ratio": ratio, "p": np.where(np.isnan(alone), np.nan, np.fmax(alone, guard))}
         if limits:
-            values["low"], values["high"] = interval(part, level)
+            values["low"], values["high"] = interval(part, level, statistics)
             values["lowest"] = _lowest(part, values, size, level)
         found.append(values)
-        for name in ("_sums", "_kept"):  # what shuffles gave is large
+        for name in ("_sums", "_lines", "_kept"):  # what shuffles gave is large
             part.__dict__.pop(name, None)
     if not found:
         return [[] for _ in comparisons]
-    together = step_down(np.hstack(scaled), np.concatenate(observed))
+    together = step_down(scaled, np.concatenate(observed))
     joined = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
     # Nothing is surer among others than by itself.
     joined["p_adjusted"] = joined["p"] if size == 1 else np.fmax(together, joined["p"])
@@ -740,8 +833,12 @@ def _lowest(part: Comparison, values: dict[str, FloatArray], count: int, level: 
     return np.where(np.isfinite(worse) & (count > 1), stretched, low)
 
 
-def interval(comparison: Comparison, level: float = LEVEL) -> tuple[FloatArray, FloatArray]:
+def interval(
+    comparison: Comparison, level: float = LEVEL, near: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Return the limits of the ratios that are not rejected at `level`: 0 or infinity where there is no limit.
+
+    `near` are the statistics at a ratio of 1, where they are known: the search is then quicker.
 
     The search starts at the guard's limits, which cost nothing, and goes on outward where shuffling rejects less. A
     group without errors has the guard's limits: dividing nothing tells nothing.
@@ -760,7 +857,11 @@ def interval(comparison: Comparison, level: float = LEVEL) -> tuple[FloatArray, 
         for turn in range(_STEPS):
             if not len(cells):
                 break
-            beyond = critical(comparison.statistics(np.exp(here[cells]), cells), level, -side)
+            claimed = np.exp(here[cells])
+            if isinstance(comparison, Rates) and near is not None:
+                beyond = comparison.distances(claimed, cells, level, -side, near)
+            else:
+                beyond = critical(comparison.statistics(claimed, cells), level, -side)
             rejected = beyond <= 0.0
             gone, stays = cells[rejected], cells[~rejected]
             out[gone], out_by[gone] = here[gone], beyond[rejected]

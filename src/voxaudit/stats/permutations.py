@@ -8,7 +8,9 @@ also holds, in large samples, where groups differ in spread but not in what is c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+import math
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,8 +23,10 @@ PERMUTATIONS = 9_999
 LEVEL = 0.05
 TIE = 1e-9
 """Statistics that differ by less are the same one: sums taken in another order."""
+_CACHED = 10_000  # statistics worked on at a time
 _CLOSE = 1e-5  # the same for margins, which are kept in single precision
 _BLOCK = 2_000_000  # speakers x shuffles drawn at a time, and
+_EXACT = 2**24  # whole numbers up to here are exact in single precision
 _KEPT = 30_000_000  # those that are kept for the next question: bound memory
 
 
@@ -118,6 +122,24 @@ def among(block: NDArray[np.int32], members: IntArray) -> NDArray[np.int32]:
     return flat.reshape(moved.shape)
 
 
+def sums_of(values: FloatArray, chosen: NDArray[np.bool_]) -> FloatArray:
+    """Return the sums of what is chosen: questions x speakers times speakers x shuffles.
+
+    Counts are summed in single precision, at half the cost, where all their sums are exact there.
+
+    >>> sums_of(np.array([[1.0, 2.0, 4.0], [0.5, 0.0, 0.25]]), np.array([[True], [False], [True]])).tolist()
+    [[5.0], [0.75]]
+    """
+    whole = (np.abs(values).sum(axis=1) < _EXACT) & (values == np.rint(values)).all(axis=1)
+    if whole.all():
+        return (values.astype(np.float32) @ chosen.astype(np.float32)).astype(np.float64)
+    sums = np.empty((len(values), chosen.shape[1]))
+    sums[~whole] = values[~whole] @ chosen.astype(np.float64)
+    if whole.any():
+        sums[whole] = values[whole].astype(np.float32) @ chosen.astype(np.float32)
+    return sums
+
+
 def equal_tailed(statistics: FloatArray) -> FloatArray:
     """Return two-sided p-values of the first row among all rows: twice the smaller tail.
 
@@ -127,10 +149,13 @@ def equal_tailed(statistics: FloatArray) -> FloatArray:
     >>> equal_tailed(np.array([[3.0], [1.0], [2.0], [0.0]])).tolist()
     [0.5]
     """
-    observed, unknown = statistics[0], np.isnan(statistics)
-    above = ((statistics >= observed - TIE) | unknown).mean(axis=0)
-    below = ((statistics <= observed + TIE) | unknown).mean(axis=0)
-    return np.where(np.isnan(observed), np.nan, np.minimum(1.0, 2.0 * np.minimum(above, below)))
+    count, questions = statistics.shape
+    tails = np.empty(questions)
+    for place, own in enumerate(np.ascontiguousarray(statistics.T)):
+        # What is not less is as large or not known.
+        less, more = np.count_nonzero(own < own[0] - TIE), np.count_nonzero(own > own[0] + TIE)
+        tails[place] = np.nan if np.isnan(own[0]) else (count - max(less, more)) / count
+    return np.minimum(1.0, 2.0 * tails)
 
 
 def critical(statistics: FloatArray, level: float, side: float) -> FloatArray:
@@ -142,18 +167,38 @@ def critical(statistics: FloatArray, level: float, side: float) -> FloatArray:
     >>> critical(np.arange(100.0, 0.0, -1.0)[:, None], 0.05, 1.0).round(6).tolist()
     [-2.0]
     """
-    known = side * np.where(np.isnan(statistics), side * np.inf, statistics)
-    # So many may be as large as the observed one: one more and it is not rejected.
-    most = int(np.floor(level / 2.0 * len(known) + 1e-9))
+    most = most_beyond(level, len(statistics))
     if most < 1:
-        return np.full(known.shape[1], np.inf)
+        return np.full(statistics.shape[1], np.inf)
+    known = toward(statistics, side)
+    bars = critical_value(known, most)
+    return np.array([short_of(bar, own) for bar, own in zip(bars.tolist(), known[0].tolist(), strict=True)])
+
+
+def most_beyond(level: float, shuffles: int) -> int:
+    """Return how many of so many may be as large as the observed one: one more and it is not rejected."""
+    return int(np.floor(level / 2.0 * shuffles + 1e-9))
+
+
+def toward(statistics: FloatArray, side: float) -> FloatArray:
+    """Return statistics so that large ones reject; one that is not known (nan) is the largest."""
+    known = side * statistics
+    known[np.isnan(known)] = np.inf
+    return np.asarray(known)
+
+
+def critical_value(known: FloatArray, most: int) -> FloatArray:
+    """Return what all but `most` shuffles do not exceed."""
     place = len(known) - most - 1
-    bar = np.partition(known, place, axis=0)[place]
-    with np.errstate(invalid="ignore"):
-        distance = bar + TIE - known[0]
-    return np.asarray(
-        np.where(distance < 0.0, distance, np.maximum(np.nan_to_num(distance, nan=np.inf), TIE))
-    )
+    return np.asarray(np.partition(known, place, axis=0)[place])
+
+
+def short_of(bar: float, observed: float) -> float:
+    """Return how far an observed statistic is from being rejected: at most 0 where it is."""
+    distance = bar + TIE - observed
+    if math.isnan(distance):  # both are endless
+        return math.inf
+    return distance if distance < 0.0 else min(max(distance, TIE), sys.float_info.max)
 
 
 def margins(
@@ -167,55 +212,61 @@ def margins(
     which `step_down` does.
     """
     count, questions = statistics.shape
-    most = int(np.floor(level / 2.0 * count + 1e-9))
+    most = most_beyond(level, count)
     high, low = int(np.ceil((1.0 - level / 2.0) * count)) - 1, int(np.floor(level / 2.0 * count))
     places = [low, min(most, count - 1), max(count - most - 1, 0), high]
     scaled = np.empty((questions, count), dtype=np.float32)
     observed = np.empty(questions, dtype=np.float32)
+    ranks = np.full(questions, count - 1)
+    if guard is not None:
+        allowed = np.ceil((1.0 - np.nan_to_num(guard, nan=1.0)) * count).astype(np.int64) - 1
+        ranks = np.clip(allowed, 0, count - 1)
+    step = max(1, _CACHED // count)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # One question at a time: what is worked on stays in the processor's cache.
-        for place, own in enumerate(statistics.T):
-            known = np.where(np.isnan(own), np.inf, own)
-            ordered = np.partition(known, places)
-            down, lowest, highest, up = ordered[places]
-            ends = ordered[: places[0] + 1].min(), ordered[high:].max()
+        # A few questions at a time: what is worked on stays in the processor's cache.
+        for first in range(0, questions, step):
+            some = slice(first, first + step)
+            known = toward(np.ascontiguousarray(statistics.T[some]), 1.0)
+            ordered = np.partition(known, sorted(set(places)), axis=1)
+            down, lowest, highest, up = (ordered[:, [place]] for place in places)
+            least = ordered[:, : places[0] + 1].min(axis=1, keepdims=True)
+            largest = ordered[:, high:].max(axis=1, keepdims=True)
             positive = known >= 0.0
-            unit = np.where(positive, up if up > 0.0 else np.nan, down if down < 0.0 else np.nan)
+            unit = np.where(positive, np.where(up > 0.0, up, np.nan), np.where(down < 0.0, down, np.nan))
             margin = known / unit
             # What is more than all others has no unit; nothing is nothing, also where no shuffle gives more.
             margin[np.isnan(margin)] = np.inf
             none = known == 0.0
-            if ends[1] <= highest + TIE:
-                none |= positive
-            if ends[0] >= lowest - TIE:
-                none |= ~positive
+            none |= np.where(positive, largest <= highest + TIE, least >= lowest - TIE)
             margin[none] = 0.0
-            scaled[place] = margin
-            observed[place] = scaled[place, 0]
-            if guard is not None:
-                p = 1.0 if np.isnan(guard[place]) else guard[place]
-                rank = min(max(int(np.ceil((1.0 - p) * count)) - 1, 0), count - 1)
-                observed[place] = min(observed[place], np.partition(scaled[place], rank)[rank])
+            scaled[some] = margin
+            observed[some] = scaled[some, 0]
+            below = (scaled[some] < observed[some, None]).sum(axis=1)
+            for place in first + np.flatnonzero(below > ranks[some]):
+                observed[place] = np.partition(scaled[place], ranks[place])[ranks[place]]
     observed = np.where(np.isnan(statistics[0]), np.float32(np.nan), observed)
     return scaled.T, observed
 
 
-def step_down(scaled: NDArray[np.float32], observed: NDArray[np.float32]) -> FloatArray:
+def step_down(
+    scaled: NDArray[np.float32] | Sequence[NDArray[np.float32]], observed: NDArray[np.float32]
+) -> FloatArray:
     """Return p-values that hold for a whole family: of each margin among the largest of those not larger than it.
 
-    It is Westfall and Young's step-down procedure. Questions without an answer (nan) belong to no family.
+    Margins are shuffles x questions, in one matrix or in several with some of the questions each. It is Westfall and Young's step-down procedure. Questions without an answer (nan) belong to no family.
 
     >>> shuffled = np.array([[3, 1], [1, 2], [0, 4], [0, 1]], dtype=np.float32)
     >>> step_down(shuffled, shuffled[0]).tolist()
     [0.5, 1.0]
     """
+    columns = [own for part in ([scaled] if isinstance(scaled, np.ndarray) else scaled) for own in part.T]
     known = ~np.isnan(observed)
     order = np.argsort(-np.where(known, observed, -np.inf), kind="stable")
-    best = np.zeros(len(scaled), dtype=np.float32)
+    best = np.zeros(len(columns[0]) if columns else 0, dtype=np.float32)
     p_values = np.full(len(observed), np.nan)
     for place in order[::-1]:  # from the smallest margin: the largest among it and those below
         if known[place]:
-            best = np.maximum(best, scaled[:, place])
+            best = np.maximum(best, columns[place])
             p_values[place] = (best >= observed[place] * (1.0 - _CLOSE) - TIE).mean()
     ranked = order[known[order]]
     p_values[ranked] = np.maximum.accumulate(p_values[ranked])

@@ -8,6 +8,8 @@ fewer still where speakers are few. Limits are the order statistics that so many
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 import numpy as np
 
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
@@ -37,7 +39,7 @@ def quantile_limits(
 
     ordered = np.sort(values)
     estimate = quantile(ordered, share)
-    people = 0 if speaker is None else len(np.unique(speaker))
+    people = 0 if speaker is None else np.count_nonzero(np.bincount(speaker))
     if speaker is None or people < FEWEST_SPEAKERS:
         return estimate, None, None
     count = len(values)
@@ -49,10 +51,12 @@ def quantile_limits(
     tail = 0.5 + confidence / 2.0
     size *= (float(stdtrit(max(count - 1, 1), tail)) / float(stdtrit(people - 1, tail))) ** 2
     number = max(int(size), 1)
-    # The chance that so many of them or fewer lie below the true quantile.
-    chance = bdtr(np.arange(number + 1), number, share)
-    low = int(np.sum(chance <= 1.0 - tail))
-    high = int(np.argmax(chance >= tail)) + 1
+    # How many of them may lie below the true quantile: the chance of so many or fewer grows with how many they are.
+    low, high = (
+        bisect_left(range(number + 1), True, key=lambda few: beyond(float(bdtr(few, number, share))))
+        for beyond in (lambda chance: chance > 1.0 - tail, lambda chance: chance >= tail)
+    )
+    high += 1
     return (
         estimate,
         # Of a stretch that one independent value stands for, the outer end.

@@ -32,10 +32,18 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from voxaudit.perturb.scenario_id import ScenarioId
-from voxaudit.score.align import PairEdits
+from voxaudit.score.pairs import PairEdits
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray, IntArray
-from voxaudit.stats.permutations import PERMUTATIONS, Shuffles, among, equal_tailed, margins, step_down
+from voxaudit.stats.permutations import (
+    PERMUTATIONS,
+    Shuffles,
+    among,
+    equal_tailed,
+    margins,
+    step_down,
+    toward,
+)
 from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
 FEWEST_PERMUTATIONS = 999
@@ -230,9 +238,8 @@ def compare_groups(
     values = np.full((6, len(couples), count), np.nan)
     if results:
         values[:5, tested] = np.stack([one.values for one in results], axis=1)
-        adjusted = step_down(
-            np.hstack([one.scaled for one in results]), np.concatenate([one.observed for one in results])
-        )
+        observed = np.concatenate([one.observed for one in results])
+        adjusted = step_down([one.scaled for one in results], observed)
         # Nothing is surer among others than by itself.
         values[5, tested] = np.fmax(adjusted.reshape(len(tested), count), values[4, tested])
     gap, low, high, in_points, p, p_adjusted = values
@@ -270,22 +277,24 @@ def _compare_two(
     up = ~(gap < 0.0)
     # A gap within tau is no claim: all of it is taken off, and nothing is left to test.
     off = np.nan_to_num(np.minimum(np.abs(gap), tau)) * np.where(up, first[:, None], ~first[:, None])
-    moments, centers = _moments(own, off)
-    whole = moments.sum(axis=0)[:, None, :]
-    points = np.full((shuffles.permutations + 1, own.shape[1]), np.nan)
-    room = points.copy()
-    real: tuple[FloatArray, ...] = ()
-    step = max(1, _BLOCK // (_MOMENTS * own.shape[1]))
+    # A cell's shuffles lie side by side.
+    points = np.empty((own.shape[1], shuffles.permutations + 1)).T
+    room = np.empty_like(points)
+    real = np.empty((8, own.shape[1]))
+    alike = [(some, _Moments.of(own[:, some], off[:, some])) for some in _alike(own)]
     for rows, block in shuffles.blocks():
         dealt = (group_of[among(block, members)] == couple[0]).astype(np.float64)
-        for start in range(0, len(dealt), step):
-            here = slice(rows.start + start, min(rows.start + start + step, rows.stop))
-            points[here], room[here], sides = _studentized(
-                dealt[start : start + step], moments, whole, centers
-            )
-            real = real or tuple(side[0] for side in sides)
+        for some, moments in alike:
+            step = max(1, _BLOCK // moments.values.shape[1])
+            for start in range(0, len(dealt), step):
+                here = slice(rows.start + start, min(rows.start + start + step, rows.stop))
+                points[here, some], room[here, some], sides = _studentized(
+                    dealt[start : start + step], moments
+                )
+                if here.start == 0:
+                    real[:, some] = [side[0] for side in sides]
     points[:, few], room[:, few] = np.nan, np.nan
-    grown, shares = real[:4], real[4:]
+    grown, shares = tuple(real[:4]), tuple(real[4:])
     heard_words = [own[1][:, side] for side in (first, ~first)]
     freedom = [kish_freedom(words.sum(axis=1), (words * words).sum(axis=1)) for words in heard_words]
     in_points, spread, df = _guard(*grown, *freedom)
@@ -303,10 +312,10 @@ def _compare_two(
     # The limits leave out tau exactly where shuffles and guard reject it.
     most = int(np.floor(level / 2.0 * len(points) + 1e-9))
     upper, lower = len(points) - most - 1, min(most, len(points) - 1)
-    tails = np.partition(np.where(np.isnan(points), np.inf, points), (lower, upper), axis=0)
+    tails = np.array([np.partition(toward(one, 1.0), (lower, upper))[[lower, upper]] for one in points.T])
     with np.errstate(invalid="ignore"):
-        low = gap - np.fmax(tails[upper] * error, reach)
-        high = gap + np.fmax(-tails[lower] * error, reach)
+        low = gap - np.fmax(tails[:, 1] * error, reach)
+        high = gap + np.fmax(-tails[:, 0] * error, reach)
     values = np.stack([gap, low, high, alone, np.fmax(alone, agreed)])
     values[1:, np.isnan(points[0])] = np.nan
     values[1:3][np.isinf(values[1:3])] = np.nan  # so many shuffles without a statistic that there is no limit
@@ -314,49 +323,81 @@ def _compare_two(
 
 
 _MOMENTS = 15
+_ALIKE = 8  # cells with the same clean speech that are worth working on by themselves
 
 
-def _moments(cells: FloatArray, off: FloatArray) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-    """Return what is summed over speakers (axes speaker, moment, cell), and what was taken off both ratios.
+def _alike(cells: FloatArray) -> list[IntArray]:
+    """Return the places of cells whose clean speech is the same, and of all others: what they share is summed once."""
+    known: dict[bytes, list[int]] = {}
+    for place in range(cells.shape[1]):
+        known.setdefault(cells[2:, place].tobytes(), []).append(place)
+    many = [places for places in known.values() if len(places) >= _ALIKE]
+    others = [place for places in known.values() if len(places) < _ALIKE for place in places]
+    return [np.array(places) for places in (*many, others) if places]
 
-    Taking the common ratio off changes no gap and keeps the squares small.
+
+@dataclass(frozen=True)
+class _Moments:
+    """What is summed over speakers, and what was taken off both ratios.
+
+    Taking the common ratio off changes no gap and keeps the squares small. `values` have a row per speaker and, moment
+    after moment, a column per cell, or one for all where cells have it in common; `ends` says where moments end.
     """
-    a, w, c, v = (values.T for values in cells)
-    a = a - off * w
-    with np.errstate(invalid="ignore", divide="ignore"):
-        centers = (a.sum(axis=0) / w.sum(axis=0), c.sum(axis=0) / v.sum(axis=0))
-    a, c = a - w * centers[0], c - v * centers[1]
-    heard = (w + v > 0.0).astype(np.float64)
-    parts = [a, w, c, v, a * a, a * w, w * w, c * c, c * v, v * v, a * c, a * v, w * c, w * v, heard]
-    return np.stack(parts, axis=1), centers
+
+    values: FloatArray
+    ends: IntArray
+    centers: tuple[FloatArray, FloatArray]
+
+    @classmethod
+    def of(cls, cells: FloatArray, off: FloatArray) -> _Moments:
+        """Return the moments of cells (axes kind, cell, speaker)."""
+        a, w, c, v = (values.T for values in cells)
+        a = a - off * w
+        with np.errstate(invalid="ignore", divide="ignore"):
+            centers = (a.sum(axis=0) / w.sum(axis=0), c.sum(axis=0) / v.sum(axis=0))
+        a, w, c, v = a - w * centers[0], _once(w), _once(c - v * centers[1]), _once(v)
+        heard = (w + v > 0.0).astype(np.float64)
+        parts = [a, w, c, v, a * a, a * w, w * w, c * c, c * v, v * v, a * c, a * v, w * c, w * v, heard]
+        ends = np.cumsum([part.shape[1] for part in parts])
+        return cls(np.hstack(parts), ends, (centers[0], _once(centers[1][None])[0]))
+
+    def split(self, sums: FloatArray) -> list[FloatArray]:
+        """Return sums moment by moment."""
+        return np.split(sums, self.ends[:-1], axis=1)
+
+
+def _once(values: FloatArray) -> FloatArray:
+    """Return one column where all are the same."""
+    return values[:, :1] if (values == values[:, :1]).all() else values
 
 
 def _studentized(
-    dealt: FloatArray, moments: FloatArray, whole: FloatArray, centers: tuple[FloatArray, FloatArray]
+    dealt: FloatArray, moments: _Moments
 ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, ...]]:
     """Return the gap in points and in shares of the room, each over its standard error: axes shuffle, cell.
 
-    `whole` are the moments of all speakers, which no shuffle changes. With the statistics come both groups' growths and
-    variances, then shares and variances.
+    With the statistics come both groups' growths and variances, then shares and variances.
     """
-    speakers, kinds, cells = moments.shape
-    ones = (dealt @ moments.reshape(speakers, -1)).reshape(len(dealt), kinds, cells).swapaxes(0, 1)
+    ones = dealt @ moments.values
     with np.errstate(invalid="ignore", divide="ignore"):
-        here = _side(ones, centers)
-        there = _side(whole - ones, centers)
+        here = _side(moments.split(ones), moments.centers)
+        there = _side(moments.split(moments.values.sum(axis=0) - ones), moments.centers)
         statistics = []
         for k in (0, 2):
             gap, variance = here[k] - there[k], here[k + 1] + there[k + 1]
             # Speakers who are all alike: any gap is infinitely many standard errors wide.
-            endless = np.where(np.abs(gap) > 1e-12, np.copysign(np.inf, gap), 0.0)
             flat = ~(variance > 1e-18) & np.isfinite(gap)
-            statistics.append(np.where(flat, endless, gap / np.sqrt(np.maximum(variance, 0.0))))
+            found = gap / np.sqrt(np.maximum(variance, 0.0))
+            if flat.any():
+                endless = np.where(np.abs(gap) > 1e-12, np.copysign(np.inf, gap), 0.0)
+                found[flat] = endless[flat]
+            statistics.append(found)
     order = ((0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2), (0, 3), (1, 3))
     return statistics[0], statistics[1], tuple((here, there)[side][kind] for side, kind in order)
 
 
 def _side(
-    moments: FloatArray, centers: tuple[FloatArray, FloatArray]
+    moments: Sequence[FloatArray], centers: tuple[FloatArray, FloatArray]
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return the growth of one side and its variance, the share of the room lost and its variance."""
     a, w, c, v, aa, aw, ww, cc, cv, vv, ac, av, wc, wv, count = moments

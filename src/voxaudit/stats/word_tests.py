@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 from voxaudit.score.lost_words import Heard, Sample, Sounds, sums
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray, IntArray
-from voxaudit.stats.permutations import LEVEL, TIE, Shuffles, margins, step_down
+from voxaudit.stats.permutations import LEVEL, TIE, Shuffles, margins, step_down, sums_of
 from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
 _BLOCK = 4_000_000  # chances worked on at a time: bounds memory
+_CACHED = 8_000  # words times shuffles worked on at a time: what stays in the processor's cache
 _ROUNDING = 1e-9
 
 PERMUTATIONS = 1_999
@@ -187,33 +188,63 @@ def between_groups(
     pooled = lost.sum(axis=0) / np.maximum(said.sum(axis=0), 1.0)
     # One column more: all words together, and how many of them a speaker would lose at these shares.
     lost, said = np.column_stack([lost, lost.sum(axis=1)]), np.column_stack([said, said @ pooled])
-    parts = np.hstack([lost, said, lost**2, lost * said, said**2, said > 0.0])
-    all_ = parts.sum(axis=0).reshape(6, -1)
-    scaled = np.zeros((shuffles.permutations + 1, *shape), dtype=np.float32)
+    parts = np.hstack([lost, said, lost**2, lost * said, said**2, said > 0.0]).T
+    all_ = parts.sum(axis=1).reshape(6, -1, 1)
+    # A word's shuffles lie side by side.
+    scaled = np.zeros((*shape, shuffles.permutations + 1), dtype=np.float32)
     gap, error, df, p, observed = (np.full(shape, np.nan) for _ in range(5))
     for number in range(groups):
-        sums = np.concatenate(
-            [(group[block] == number).astype(np.float64) @ parts for _, block in shuffles.blocks()]
-        ).reshape(-1, 6, shape[1] + 1)
+        if number == 0 or groups > 2:
+            dealt = np.concatenate([(group[block] == number).T for _, block in shuffles.blocks()], axis=1)
+            sums = sums_of(parts, dealt).reshape(6, shape[1] + 1, -1)
+            real = [one[:, :-1, 0] for one in (sums, all_ - sums[..., :1])]
+            statistics, sides = _studentized(sums, all_, pooled[:, None])
+        else:  # what one of two loses more the other loses less
+            statistics, sides, real = -statistics, sides[::-1], real[::-1]
         with np.errstate(divide="ignore", invalid="ignore"):
-            sides = [_side(one, pooled) for one in (sums, all_ - sums)]
-            difference = sides[0][0] - sides[1][0]
-            statistics = difference / np.sqrt(sides[0][1] + sides[1][1])
-            # Where one side does not say the word, nothing speaks for a difference.
-            statistics = np.where(np.isfinite(statistics), statistics, 0.0)
-            real = [one[:, :-1] for one in (sums[0], all_ - sums[0])]
-            guard = stdtr(_freedom(real, [side[1][0] for side in sides]), -statistics[0])
-            limits = _welch(real, [side[2][0] for side in sides])
+            guard = stdtr(_freedom(real, [side[1] for side in sides]), -statistics[:, 0])
+            limits = _welch(real, [side[2] for side in sides])
         tested = (np.minimum(real[0][5], real[1][5]) >= FEWEST_SPEAKERS) & (pooled > 0.0)
-        statistics[0, ~tested] = np.nan
-        margin, own = margins(statistics, 2.0 * np.minimum(guard, 1.0 - guard))
+        statistics[~tested, 0] = np.nan
+        seen = statistics[:, :1]
+        margin, reached = margins(statistics.T, 2.0 * np.minimum(guard, 1.0 - guard))
         # Only more is asked for: less is more for the others.
-        scaled[:, number] = np.where(statistics > 0.0, margin, 0.0)
-        observed[number] = np.where(statistics[0] > 0.0, own, np.where(tested, 0.0, np.nan))
-        alone = (statistics >= statistics[0] - TIE).mean(axis=0)
+        np.copyto(scaled[number], margin.T, where=statistics > 0.0)
+        observed[number] = np.where(seen[:, 0] > 0.0, reached, np.where(tested, 0.0, np.nan))
+        alone = (statistics >= seen - TIE).mean(axis=1)
         p[number] = np.where(tested, np.maximum(alone, guard), np.nan)
-        gap[number], error[number], df[number] = np.where(tested, [difference[0], *limits], np.nan)
-    return Between(gap, error, df, p, scaled, observed)
+        difference = sides[0][0] - sides[1][0]
+        gap[number], error[number], df[number] = np.where(tested, [difference, *limits], np.nan)
+    return Between(gap, error, df, p, scaled.transpose(2, 0, 1), observed)
+
+
+def _studentized(
+    sums: FloatArray, all_: FloatArray, pooled: FloatArray
+) -> tuple[FloatArray, list[tuple[FloatArray, ...]]]:
+    """Return the differences of shares over their standard errors, words x shuffles, and what was observed (`_side`).
+
+    `sums` are a group's, `all_` everybody's; the last word is all of them together.
+    """
+    statistics = np.empty((sums.shape[1] - 1, sums.shape[2]))
+    step = max(1, _CACHED // sums.shape[2])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        every = [_spread_of_all(one) for one in (sums[:, -1:], all_[:, -1:] - sums[:, -1:])]
+
+        def sides(words: slice, shuffles: slice) -> list[tuple[FloatArray, ...]]:
+            own = sums[:, words, shuffles]
+            return [
+                _side(one, pooled[words], spread[:, shuffles])
+                for one, spread in zip((own, all_[:, words] - own), every, strict=True)
+            ]
+
+        for first in range(0, len(statistics), step):
+            some = slice(first, min(first + step, len(statistics)))
+            here, there = sides(some, slice(None))
+            statistics[some] = (here[0] - there[0]) / np.sqrt(here[1] + there[1])
+        # Where one side does not say the word, nothing speaks for a difference.
+        statistics[~np.isfinite(statistics)] = 0.0
+        observed = sides(slice(len(statistics)), slice(1))
+    return statistics, [tuple(value[:, 0] for value in side) for side in observed]
 
 
 @lru_cache(maxsize=1)
@@ -233,29 +264,42 @@ def together(parts: Sequence[Between]) -> FloatArray:
         np.concatenate([values.ravel() for values in some])
         for some in zip(*((one.gap, one.error, one.df, one.p) for one in parts), strict=True)
     )
-    scaled = np.hstack([one.scaled.reshape(len(one.scaled), -1) for one in parts])
+    scaled = [one.scaled.reshape(len(one.scaled), -1) for one in parts]
     observed = np.concatenate([one.observed.ravel() for one in parts]).astype(np.float32)
     reach = stdtrit(df, 1.0 - LEVEL / 2.0 / max(1, int((~np.isnan(p)).sum()))) * error
     return np.array([gap, gap - reach, gap + reach, p, np.fmax(step_down(scaled, observed), p)])
 
 
-def _side(sums: FloatArray, pooled: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _side(
+    sums: FloatArray, pooled: FloatArray, every: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the share lost of each word, its variance if it were `pooled`, and that over speakers.
 
     If it were `pooled`, occurrences that are lost each on its own would spread as they do at that share, and speakers
     in proportion to it (at most twice or half as much as they do): a group of six that loses none of a rare word has no
     spread, but is not sure of anything, and the group that happens to be low is the one whose spread is underrated.
-    Speakers differ in a word at least as much as in all words together: of many words some seem to spread little.
+    Speakers differ in a word at least as much as in all words together (`every`, relative to the share squared): of
+    many words some seem to spread little.
     """
-    lost, said, lost_lost, lost_said, said_said, speakers = np.moveaxis(sums, -2, 0)
-    share = lost / said
-    off = np.maximum(lost_lost - 2.0 * share * lost_said + share**2 * said_said, 0.0)
-    variance = np.where(speakers > 1.0, speakers / (speakers - 1.0) * off / said**2, 0.0)
-    every = np.maximum(variance / share**2 - 1.0 / lost, 0.0)[..., -1:]
-    lost, said, share, variance = (values[..., :-1] for values in (lost, said, share, variance))
-    beyond = np.maximum(variance - share * (1.0 - share) / said, share**2 * np.nan_to_num(every))
+    lost, said = sums[:2]
+    share, variance = _variance(sums)
+    beyond = np.maximum(variance - share * (1.0 - share) / said, share**2 * every)
     scale = np.clip(pooled * said / np.maximum(lost, 0.5), 0.5, 2.0) ** 2
     return share, pooled * (1.0 - pooled) / said + scale * np.maximum(beyond, 0.0), variance
+
+
+def _spread_of_all(sums: FloatArray) -> FloatArray:
+    """Return how much speakers differ in all words together: the variance beyond chance over the share squared."""
+    share, variance = _variance(sums)
+    return np.nan_to_num(np.maximum(variance / share**2 - 1.0 / sums[0], 0.0))
+
+
+def _variance(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the share lost, and its variance over speakers."""
+    lost, said, lost_lost, lost_said, said_said, speakers = sums
+    share = lost / said
+    off = np.maximum(lost_lost - 2.0 * share * lost_said + share**2 * said_said, 0.0)
+    return share, np.where(speakers > 1.0, speakers / (speakers - 1.0) * off / said**2, 0.0)
 
 
 def _welch(sums: list[FloatArray], spreads: list[FloatArray]) -> tuple[FloatArray, FloatArray]:

@@ -19,6 +19,7 @@ from voxaudit.answer import (
     Table,
     finding_id,
     number_or_none,
+    of_row,
     tabulate,
 )
 from voxaudit.audits.audit import asks
@@ -208,13 +209,9 @@ def _rates(rates: pl.DataFrame, by: Sequence[str], pooled: str, on_whom: str) ->
             "wer",
             "measured",
             f"{sentence}.",
-            estimate=number_or_none(row["wer"]),
-            low=number_or_none(row["low"]),
-            high=number_or_none(row["high"]),
-            speakers=row["speakers"],
-            utterances=row["utterances"],
-            words=row["words"],
+            estimate=row["wer"],
             headline=not attributes and "scenario" in by,
+            **of_row(row),
             **keys,
         )
 
@@ -265,14 +262,11 @@ def _worst(scores: Scores, rates: pl.DataFrame, by: Sequence[str], confidence: f
             "worst_wer",
             "measured",
             f"{sentence}.",
-            estimate=number_or_none(worst["wer"]),
-            low=number_or_none(low),
+            estimate=worst["wer"],
+            low=low,
             high=number_or_none(high),
             recognizer=name,
-            scenario=worst["scenario"],
-            speakers=worst["speakers"],
-            utterances=worst["utterances"],
-            words=worst["words"],
+            **of_row(worst, "scenario speakers utterances words"),
         )
 
 

@@ -50,7 +50,7 @@ from voxaudit.run.plan import in_language, languages_of
 from voxaudit.run.progress import Progress
 from voxaudit.run.store import TRANSCRIPT_COLUMNS
 from voxaudit.score import normalizer, score_transcripts
-from voxaudit.tables import write_atomically
+from voxaudit.tables import write_atomically, write_json
 from voxaudit.wording import counted, in_points, not_excluded, percent
 
 NAME, TITLE, ABOUT = "attack", "Attacks", "adversarial noise"
@@ -230,8 +230,7 @@ def _write(found: Attack, heard: Sequence[tuple[Any, ...]], corpus: Corpus, fold
     scores = score_transcripts(transcripts, corpus.table).scores
     write_atomically(folder / "transcripts.parquet", transcripts.write_parquet)
     write_atomically(folder / "scores.parquet", scores.write_parquet)
-    text = json.dumps(asdict(found), indent=2, ensure_ascii=False) + "\n"
-    write_atomically(folder / FOUND, lambda path: path.write_text(text, encoding="utf-8"))
+    write_json(folder / FOUND, asdict(found), indent=2)
 
 
 # What is said of it.

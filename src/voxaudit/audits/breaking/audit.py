@@ -608,18 +608,16 @@ class _Words:
             for end in (one.low, one.high)
         )
         sure = f"{self._gap(one.value)} ({low} to {high}), {p_value(one.p_adjusted)}"
-        group = self.group(one.group)
+        whom = f"for {self.group(one.group)} than for {one.against} {self.under}"
         if not one.shown:
-            whom = f"for {group} or for {one.against} {self.under}"
             largest = self._largest(one)
             up_to = (
                 "no difference is excluded"
                 if largest is None
                 else f"up to {self._gap(largest)} is not excluded"
             )
-            return f"Whether {one.recognizer} breaks sooner {whom} is not shown: {sure}; {up_to}."
+            return f"{one.recognizer} is not shown to break sooner or later {whom}: {sure}; {up_to}."
         sooner = (one.value < (1.0 if self.axis.log else 0.0)) == (self.axis.harsh > self.axis.mild)
-        whom = f"for {group} than for {one.against} {self.under}"
         return f"{one.recognizer} breaks {'sooner' if sooner else 'later'} {whom}: {sure}."
 
 

@@ -6,9 +6,7 @@ alignment with the reference says so. Everything takes speakers as the sample.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, Unpack
 
 import numpy as np
@@ -32,9 +30,10 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.ratios import Ratio, compare_groups, group_finding
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials
 from voxaudit.errors import VoxauditError
-from voxaudit.score.align import word_counts, wrong_places
+from voxaudit.score.align import word_counts
 from voxaudit.score.normalize import Normalizer, normalize_column
 from voxaudit.score.normalize import normalizer as find_normalizer
+from voxaudit.score.pairs import Pairs, places
 from voxaudit.score.run import normalizer_of, silent_scenarios
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.rates import rate_intervals
@@ -152,8 +151,9 @@ def confidence(
 
 def _thresholds(rows: pl.DataFrame, given: float | None) -> dict[str, float]:
     found = {}
-    for (name,), part in rows.sort("sure").group_by("recognizer", maintain_order=True):
-        share = np.cumsum((part["right"] + part["wrong"]).to_numpy())
+    words = rows.select("recognizer", "sure", words=pl.col("right") + pl.col("wrong"))
+    for (name,), part in words.sort("sure").group_by("recognizer", maintain_order=True):
+        share = part["words"].cum_sum().to_numpy()
         found[str(name)] = (
             given if given is not None else float(part["sure"][int(np.searchsorted(share, SENT * share[-1]))])
         )
@@ -351,12 +351,14 @@ def judged_words(
     )
     frame = frame.filter(pl.col("text").is_not_null() & pl.col("reference").is_not_null())
     said, heard = (normalize_column(frame[name], rule) for name in ("reference", "text"))
-    places, sizes, sures, flags = _by_word(read, frame, said.to_list(), rule)
-    alone = np.setdiff1d(np.flatnonzero(~np.isnan(frame["sure"].to_numpy())), places)
+    by_word, sizes, sures, flags = _by_word(read, frame, said, rule)
+    whole = ~np.isnan(frame["sure"].to_numpy())
+    whole[by_word] = False
+    alone = np.flatnonzero(whole)
     counts = word_counts(said[alone], heard[alone])
     right, wrong = counts["hits"].to_numpy(), (counts["substitutions"] + counts["insertions"]).to_numpy()
     kept = ["recognizer", "scenario", "utterance", "speaker", *(f"@{name}" for name in attributes)]
-    rows = frame.select(kept)[np.concatenate([np.repeat(places, sizes), alone])].with_columns(
+    rows = frame.select(kept)[np.concatenate([np.repeat(by_word, sizes), alone])].with_columns(
         sure=pl.Series(np.concatenate([sures, frame["sure"].to_numpy()[alone]])),
         right=pl.Series(np.concatenate([flags, right])),
         wrong=pl.Series(np.concatenate([1.0 - flags, wrong])),
@@ -384,37 +386,50 @@ def judged_words(
 
 
 def _by_word(
-    read: Scores, frame: pl.DataFrame, said: Sequence[str], rule: Normalizer
+    read: Scores, frame: pl.DataFrame, said: pl.Series, rule: Normalizer
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return the rows whose words have confidences, and how many; then of every word confidence and rightness."""
-    one = cache(lambda word: tuple(rule(word).split()))
-    places, sizes, sures, flags = list[int](), list[int](), list[float](), list[bool]()
-    for row, timed in enumerate(frame["word_times"] if "word_times" in frame.columns else ()):
-        if timed is None:
-            continue
-        try:
-            words = [(str(word[0]), float(word[3])) for word in json.loads(timed) if word[3] is not None]
-        except (ValueError, TypeError, LookupError, RecursionError) as error:
-            text = "word_times is no list of [word, start, end, confidence]"
-            raise VoxauditError(f"{read.where}: utterance '{frame['utterance'][row]}': {text}") from error
-        tokens = [one(word) for word, _ in words]
-        own = _right(said[row], [token for some in tokens for token in some])
-        if own:
-            places.append(row)
-            sizes.append(len(own))
-            sures += [sure for (_, sure), some in zip(words, tokens, strict=True) for _ in some]
-            flags += own
-    return (
-        np.array(places, dtype=np.int64),
-        np.array(sizes, dtype=np.int64),
-        np.array(sures, dtype=np.float64),
-        np.array(flags, dtype=np.float64),
-    )
+    if "word_times" not in frame.columns:
+        none = np.zeros(0)
+        return none.astype(np.int64), none.astype(np.int64), none, none
+    words = _timed_words(read, frame)
+    own = normalize_column(words["word"], rule)
+    parts = np.where(own == "", 0, own.str.count_matches(" ", literal=True) + 1)
+    answers = words.select("row", own=own).filter(own != "").group_by("row", maintain_order=True)
+    heard = answers.agg(pl.col("own").str.join(" "))
+    pairs = Pairs.of(said.gather(heard["row"]), heard["own"])
+    sizes = pairs.words.spans.lengths[pairs.heard]
+    ends = np.cumsum(sizes)
+    right = np.ones(sizes.sum())
+    found = pairs.stretches
+    start = (ends - sizes)[found.pair]
+    right[places(start + found.first, start + found.last)] = 0.0
+    sizes, ends = sizes[pairs.pair], ends[pairs.pair]
+    sures = np.repeat(words["sure"].to_numpy(), parts)
+    return heard["row"].to_numpy(), sizes, sures, right[places(ends - sizes, ends)]
 
 
-def _right(reference: str, tokens: Sequence[str]) -> list[bool]:
-    """Say of every word heard whether it was said, by the alignment of the whole."""
-    right = [True] * len(tokens)
-    for place in wrong_places(reference.split(), tokens):
-        right[place] = False
-    return right
+def _timed_words(read: Scores, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return row, word and `sure` of every word that has a confidence."""
+    timed = frame.select("utterance", "word_times").with_row_index("row").drop_nulls("word_times")
+    try:
+        return _parsed(timed)
+    except pl.exceptions.PolarsError:
+        for one in timed.iter_slices(1):
+            try:
+                _parsed(one)
+            except pl.exceptions.PolarsError as error:
+                text = "word_times is no list of [word, start, end, confidence]"
+                raise VoxauditError(f"{read.where}: utterance '{one['utterance'][0]}': {text}") from error
+        raise
+
+
+def _parsed(timed: pl.DataFrame) -> pl.DataFrame:
+    lists = timed["word_times"].str.json_decode(pl.List(pl.List(pl.String)))
+    if len(lists) < timed.height or lists.null_count():  # an empty text is no row at all
+        raise pl.exceptions.InvalidOperationError("no list")
+    words = timed.select("row", one=lists).filter(lists.list.len() > 0).explode("one")
+    if words["one"].null_count():
+        raise pl.exceptions.InvalidOperationError("no word")
+    word, sure = (pl.col("one").list.get(place, null_on_oob=False) for place in (0, 3))
+    return words.select("row", word=word.fill_null(""), sure=sure.cast(pl.Float64)).drop_nulls("sure")

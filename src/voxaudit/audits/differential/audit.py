@@ -144,7 +144,9 @@ def differential(
     elif attribute is None:
         raise refuse("no_attribute", "the column of the groups to compare is not named", see=("attribute",))
     else:
-        found = [_from_transcripts(read, attribute, asked)]
+        # Of a whole run, what is compared serves all attributes.
+        shared = read.run.found if read.run is not None and not any(filters.values()) else None
+        found = [_from_transcripts(read, attribute, asked, shared)]
     notes = [Note("selected", text) for text in read.notes]
     if read.run is not None:
         heard = [one.id for part in found for one in part.view.scenarios]
@@ -202,8 +204,10 @@ def _rated(ratings: str | Path | Ratings | None, minimum: float | None) -> Ratin
 # The decision
 
 
-def _from_transcripts(read: Transcripts, attribute: str, asked: _Asked) -> Differential:
-    measured = measure_disagreement(read, attribute, asked.rule)
+def _from_transcripts(
+    read: Transcripts, attribute: str, asked: _Asked, shared: dict[str, Any] | None
+) -> Differential:
+    measured = measure_disagreement(read, attribute, asked.rule, shared)
     kept, dropped = select(measured.between.scenarios, asked.exclude, asked.minimum, asked.ratings)
     between = measured.between.with_scenarios(kept)
     truth = None if measured.against_truth is None else measured.against_truth.with_scenarios(kept)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,8 +20,8 @@ from voxaudit.perturb.scenario_id import (
     read_setting,
     show_setting,
 )
-from voxaudit.score.align import PairEdits, pair_edits
 from voxaudit.score.normalize import Normalizer, normalize_column
+from voxaudit.score.pairs import PairEdits, Words, numbered, pair_edits
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.speaker_permutations import Grid, SpeakerSums, sums_by_speaker
 from voxaudit.tables import require_columns
@@ -64,39 +65,31 @@ class _Trials:
     disturbed: Mapping[str, int]
 
 
-def measure_disagreement(source: Transcripts, attribute: str, rule: Normalizer) -> Disagreement:
+def measure_disagreement(
+    source: Transcripts, attribute: str, rule: Normalizer, shared: dict[str, Any] | None = None
+) -> Disagreement:
     """Compare the normalized transcripts of every two recognizers, word by word, and with references where there are.
 
     A distance is a ratio of sums: word edits over the words of the longer transcript (Rajan et al.); two empty
     transcripts are 0 edits of 0 words. Every distinct pair of texts is aligned once. Memory is bounded by a few
-    scenarios' transcripts.
+    scenarios' transcripts; what is kept in `shared`, where given, serves other attributes of the same transcripts.
     """
     trials = _opened(source, attribute)
     about, left_out = _usable(trials.about, attribute)
     people = _people(about, attribute)
-    references = normalize_column(about["reference"], rule).to_list()
-    names = trials.recognizers
-    axes = [tuple(f"{a} and {b}" for a, b in combinations(names, 2))]
-    if any(text is not None for text in references):
-        axes.append(names)
-    rows = about.select("utterance").with_row_index("row")
-    left, right = (list(side) for side in zip(*combinations(range(len(names)), 2), strict=True))
+    axes = [tuple(f"{a} and {b}" for a, b in combinations(trials.recognizers, 2))]
+    if about["reference"].count():
+        axes.append(trials.recognizers)
     clean: list[PairEdits] = []
     parts: list[list[Sequence[FloatArray]]] = [[] for _ in axes]
     lost = failed = 0
-    for scenarios, heard in chain(source.batches(trials.clean), source.batches(trials.disturbed)):
-        joined = heard.join(rows, on="utterance", how="inner", maintain_order="left")
-        failed += joined["text"].null_count()
-        codes, texts = _coded(joined, scenarios, trials, rule, about.height)
-        said = [-1 if text is None else texts.setdefault(text, len(texts)) for text in references]
-        found = [pair_edits(codes[:, left], codes[:, right], list(texts), longer=True)]
-        if len(axes) > 1:
-            found.append(pair_edits(np.broadcast_to(np.array(said), codes.shape), codes, list(texts)))
+    for found, failures in _edits(trials, about, rule, shared):
+        failed += failures
         if not clean:
             clean = found
             continue
         lost += int((~(found[0].known & clean[0].known)).sum())
-        for some, now, then in zip(parts, found, clean, strict=True):
+        for some, now, then in zip(parts, found, clean, strict=False):
             some.append(sums_by_speaker(now, then, people.of_utterance, len(people.speakers)))
     if failed:
         left_out["trials without a transcript"] = failed
@@ -125,6 +118,48 @@ def measure_disagreement(source: Transcripts, attribute: str, rule: Normalizer) 
             " check that utterance ids are the same in all scenarios and for all recognizers"
         )
     return Disagreement(sums[0], sums[1] if len(axes) > 1 else None, left_out, people.untestable)
+
+
+def _edits(
+    trials: _Trials, about: pl.DataFrame, rule: Normalizer, shared: dict[str, Any] | None
+) -> Iterator[tuple[list[PairEdits], int]]:
+    """Yield how far the transcripts of some scenarios are apart and how many are missing, clean speech first."""
+    if shared is None:
+        for found, failed in _compared(trials, about, rule):
+            yield found, int(failed.sum())
+        return
+    key = f"edits {rule.id}"
+    if key not in shared:
+        shared[key] = list(_compared(trials, trials.about, rule))
+    everybody = trials.about.select("utterance").with_row_index("row")
+    rows = about.select("utterance").join(everybody, on="utterance", maintain_order="left")["row"].to_numpy()
+    for found, failed in shared[key]:
+        yield [one.take(rows) for one in found], int(failed[rows].sum())
+
+
+def _compared(
+    trials: _Trials, about: pl.DataFrame, rule: Normalizer
+) -> Iterator[tuple[list[PairEdits], IntArray]]:
+    """Yield how far recognizers are apart, and from the references where there are any, and the failures of utterances.
+
+    Arrays have the axes scenario, pair (or recognizer), utterance.
+    """
+    said = normalize_column(about["reference"], rule)
+    rows = about.select("utterance").with_row_index("row")
+    places = range(len(trials.recognizers))
+    left, right = (list(side) for side in zip(*combinations(places, 2), strict=True))
+    source = trials.source
+    for scenarios, heard in chain(source.batches(trials.clean), source.batches(trials.disturbed)):
+        joined = heard.join(rows, on="utterance", how="inner", maintain_order="left")
+        none = joined.filter(pl.col("text").is_null())["row"].to_numpy()
+        texts, numbers = numbered(pl.concat([said, normalize_column(joined["text"], rule)]))
+        codes = _placed(joined, numbers[len(said) :], scenarios, trials, about.height)
+        words = Words.of(texts)
+        found = [pair_edits(codes[:, left], codes[:, right], words, longer=True)]
+        if said.count():
+            references = np.broadcast_to(numbers[: len(said)], codes.shape)
+            found.append(pair_edits(references, codes, words))
+        yield found, np.bincount(none, minlength=about.height)
 
 
 def _opened(source: Transcripts, attribute: str) -> _Trials:
@@ -220,22 +255,17 @@ def _people(about: pl.DataFrame, attribute: str) -> _People:
     )
 
 
-def _coded(
-    heard: pl.DataFrame, scenarios: Sequence[str], trials: _Trials, rule: Normalizer, utterances: int
-) -> tuple[IntArray, dict[str, int]]:
-    """Return the number of every normalized text (axes scenario, recognizer, utterance; -1: none) and the texts."""
-    distinct = heard["text"].drop_nulls().unique()
-    texts: dict[str, int] = {}
-    numbers = [texts.setdefault(text, len(texts)) for text in normalize_column(distinct, rule).to_list()]
-    table = pl.DataFrame({"text": distinct, "number": pl.Series(numbers, dtype=pl.Int64)})
+def _placed(
+    heard: pl.DataFrame, numbers: IntArray, scenarios: Sequence[str], trials: _Trials, utterances: int
+) -> IntArray:
+    """Return the numbers of texts at the places of their trials: axes scenario, recognizer, utterance; -1: none."""
     kinds = {"scenario": list(scenarios), "recognizer": list(trials.recognizers)}
-    coded = heard.join(table, on="text", how="left", maintain_order="left")
     at = [
-        coded[name].replace_strict(values, list(range(len(values))), return_dtype=pl.Int64).to_numpy()
+        heard[name].replace_strict(values, list(range(len(values))), return_dtype=pl.Int64).to_numpy()
         for name, values in kinds.items()
     ]
     shape = (len(scenarios), len(trials.recognizers), utterances)
-    flat = np.ravel_multi_index((at[0], at[1], coded["row"].to_numpy()), shape)
+    flat = np.ravel_multi_index((at[0], at[1], heard["row"].to_numpy()), shape)
     seen = np.bincount(flat, minlength=int(np.prod(shape)))
     if seen.max(initial=0) > 1:
         twice = heard.row(int(np.flatnonzero(flat == seen.argmax())[1]), named=True)
@@ -245,8 +275,8 @@ def _coded(
             " keep one row per trial"
         )
     codes = np.full(int(np.prod(shape)), -1, dtype=np.int64)
-    codes[flat] = coded["number"].fill_null(-1).to_numpy()
-    return codes.reshape(shape), texts
+    codes[flat] = numbers
+    return codes.reshape(shape)
 
 
 COLUMNS = ("pair", "perturbation", "setting", "distance")

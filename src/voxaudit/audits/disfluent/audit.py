@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from voxaudit.answer import Answer, Finding, Note, Table, Tables, finding_id, refuse, tabulate
+from voxaudit.answer import Answer, Finding, Note, Table, Tables, finding_id, of_row, refuse, tabulate
 from voxaudit.audits.audit import asks
 from voxaudit.audits.scores import Filters, Transcripts
 from voxaudit.corpus.disfluent import CODED, EVENT_LIST, SURFACE, Event, read_events
@@ -191,16 +191,11 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
                 finding_id(NAME, row["recognizer"], "wer"),
                 "wer",
                 "measured",
-                f"Of disfluent speech, {row['recognizer']} gets {sure} of the words wrong that people mean to say"
+                f"On disfluent speech, {row['recognizer']} gets {sure} of the words wrong that people mean to say"
                 f" ({counted(row['utterances'], 'utterance')} of {counted(row['speakers'], 'speaker')}).",
                 estimate=row["wer"],
-                low=row["low"],
-                high=row["high"],
-                recognizer=row["recognizer"],
-                speakers=row["speakers"],
-                utterances=row["utterances"],
-                words=row["words"],
                 headline=True,
+                **of_row(row, "low high recognizer speakers utterances words"),
             )
         )
     return findings

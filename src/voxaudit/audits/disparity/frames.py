@@ -16,7 +16,7 @@ from voxaudit.answer import refuse
 from voxaudit.audio import Audio
 from voxaudit.audits.scores import Scores
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.recognize.weights import fetched, known_model
+from voxaudit.recognize.weights.fetch import fetched, known_model
 from voxaudit.run.progress import Progress
 from voxaudit.score.meaning import MINILM, Encoder, principal_components
 from voxaudit.score.meaning import encoder as find_encoder

@@ -41,7 +41,7 @@ from voxaudit.score.invented import (
     witnesses,
     words_too_many,
 )
-from voxaudit.score.pairs import Pairs, numbered
+from voxaudit.score.pairs import Pairs
 from voxaudit.score.run import silent_scenarios
 from voxaudit.score.speech_activity import of_recordings, seconds_of_speech
 from voxaudit.score.weight import BoolArray, IntArray
@@ -115,16 +115,12 @@ def hallucination(
         notes.append(Note(LISTENED, said, {"utterances": len(quiet)}))
     trials, cases, more = detect(frame, pairs, stretch, quiet)
     notes += more
-    rates, over_all = (
-        read.in_order(_rates(trials, by, confidence)) for by in (["recognizer", "scenario"], ["recognizer"])
-    )
+    over_all = read.in_order(_rates(trials, ["recognizer"], confidence))
     findings = list(_findings(read, over_all))
-    tables = [
-        _rate_table("rates", "Invented words by recognizer", over_all, []),
-        _rate_table("scenarios", "Invented words by scenario", rates, ["scenario"]),
-    ]
-    if len(read.scenarios) < 2:
-        tables = tables[:1]
+    tables = [_rate_table("rates", "Invented words by recognizer", over_all, [])]
+    if len(read.scenarios) > 1:
+        rates = read.in_order(_rates(trials, ["recognizer", "scenario"], confidence))
+        tables.append(_rate_table("scenarios", "Invented words by scenario", rates, ["scenario"]))
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
     for name in asked:
         column = read.column(name)
@@ -230,11 +226,10 @@ Case = tuple[int, str, int, int, int]
 def _nobody(frame: pl.DataFrame, quiet: Collection[str]) -> BoolArray:
     """Say in which trials nobody speaks."""
     silent = silent_scenarios(frame["scenario"].unique().to_list())
-    texts, number = numbered(frame["reference"])
     # "Mhm" is speech, though no word is left of it; a reference of marks alone is none.
-    empty = np.array([not any(map(str.isalnum, text)) for text in texts.to_list()] + [False])
-    there = frame.select(pl.col("scenario").is_in(silent) | pl.col("utterance").is_in(list(quiet)))
-    return np.asarray(there.to_series().to_numpy() | empty[number])
+    empty = ~pl.col("reference").cast(pl.String).str.contains(r"[\p{L}\p{N}]").fill_null(True)
+    quiet_ones = pl.col("scenario").is_in(silent) | pl.col("utterance").is_in(list(quiet))
+    return np.asarray(frame.select(quiet_ones | empty).to_series().to_numpy())
 
 
 def _silent(pairs: Pairs, rows: IntArray) -> list[Case]:

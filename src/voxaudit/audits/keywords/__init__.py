@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -23,8 +23,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="keywords",
     title="Errors that matter",
-    summary="errors that matter: numbers, letters, names, negations, your own terms; by recognizer, scenario, group",
-    function="voxaudit.audits.keywords.audit:keywords",
+    summary=SUMMARIES["keywords"],
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, or a table of transcripts with their references (csv, tsv, jsonl, parquet)",
@@ -39,7 +38,7 @@ AUDIT = Audit(
         "judge": Option(
             "also ask a language model which errors matter: an OpenAI-compatible service, such as"
             " model=gpt-4o-mini,url=http://localhost:8000/v1 (costs money; its key in OPENAI_API_KEY)",
-            "columns",
+            "pairs",
             "NAME=VALUE,...",
         ),
         "judged": Option("utterances that the language model is asked about", "count", "N", at_least=1),

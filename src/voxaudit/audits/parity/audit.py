@@ -58,8 +58,8 @@ from voxaudit.wording import (
     not_excluded,
     p_value,
     percent,
+    points_interval,
     signed,
-    signed_limits,
 )
 
 AUDIT, TITLE = "parity", "Parity between speakers"
@@ -309,35 +309,37 @@ def _crossed_findings(detail: Parity, table: pl.DataFrame) -> Iterable[Finding]:
     for own in (part.sort("estimate", descending=True) for part in parts):
         for end, row in (("worst", own.row(0, named=True)), ("best", own.row(-1, named=True))):
             said = (
-                f"of {own.height} crossed groups with {FEWEST_CROSSED} speakers or more, {row['group']} is served {end}"
-                f" ({counted(row['speakers'], 'speaker')}): a mean of {percent(row['wer'])} against"
-                f" {percent(row['wer_against'])} for everybody else"
+                f"Of {own.height} crossed groups with {FEWEST_CROSSED} speakers or more, {_who(row['recognizer'])}"
+                f" serves {row['group']} {end} ({counted(row['speakers'], 'speaker')}): it gets {percent(row['wer'])}"
+                f" of their words wrong and {percent(row['wer_against'])} of everybody else's, averaged over speakers"
             )
             yield _finding(row, detail, said, f"crossed_{end}", own.height, headline=True)
 
 
-def _whose(name: str) -> str:
-    return {MEAN: "Averaged over the recognizers, ", UNNAMED: ""}.get(name, f"{name}: ")
+def _who(name: str) -> str:
+    return {MEAN: "the average recognizer", UNNAMED: "the recognizer"}.get(name, name)
 
 
 def _gap_finding(
     row: Mapping[str, Any], detail: Parity, pairs: pl.DataFrame, *, fixed: bool = False
 ) -> Finding:
     """Return the gap between the best and the worst group of an attribute, as it is or with all else held fixed."""
-    held = f"with {listed(detail.held[row['attribute']])} held fixed, " if fixed else ""
+    attribute, who = row["attribute"], _who(row["recognizer"])
+    held = f"With {listed(detail.held[attribute])} held fixed" if attribute in detail.held else ""
+    # The name of a recognizer stays as it is written.
+    who = f"{held}, {who}" if fixed else who[0].upper() + who[1:] if who != row["recognizer"] else who
     said = (
-        f"{held}the mean of the speakers' word error rates is {percent(row['wer'])} for {row['group']}"
-        f" ({row['attribute']}) and {percent(row['wer_against'])} for {row['against']}"
+        f"{who} gets {percent(row['wer'])} of the words of {row['group']} speakers ({attribute}) wrong and"
+        f" {percent(row['wer_against'])} of those of {row['against']} speakers, averaged over speakers"
     )
     count = pairs["p"].count() if pairs.height else 0
     more = _others(row, pairs) if row["verdict"] == "shown" else ""
-    end = _beside(row, "observed", "as observed") if fixed else ""
-    if not fixed and row["attribute"] in detail.held:
-        end = _beside(row, "fixed", f"with {listed(detail.held[row['attribute']])} held fixed")
+    if fixed:
+        more += _beside(row, "observed", "As observed")
+    elif held:
+        more += _beside(row, "fixed", held)
     own = row["recognizer"] != MEAN
-    return _finding(
-        row, detail, said, "wer_gap_fixed" if fixed else "wer_gap", count, more, end, fixed and own
-    )
+    return _finding(row, detail, said, "wer_gap_fixed" if fixed else "wer_gap", count, more, fixed and own)
 
 
 def _finding(
@@ -347,7 +349,6 @@ def _finding(
     measure: str,
     count: int,
     more: str = "",
-    end: str = "",
     headline: bool = False,
 ) -> Finding:
     """Return a comparison in a sentence: what was measured, how sure it is, and what is not excluded."""
@@ -359,24 +360,25 @@ def _finding(
         code, why = why_untested(row)
         said += f"; whether they differ cannot be tested: {why}."
     else:
-        gap = f"{in_points(row['estimate'])}{signed_limits(row['low'], row['high'])}"
-        said += f", a difference of {gap}; {p_value(row['p_adjusted'])}{among}: "
+        gap = in_points(row["estimate"], row["low"], row["high"])
+        sure = f"{p_value(row['p_adjusted'])}{among}"
         if verdict == "shown":
-            said += f"a gap is shown{more}"
+            said += f": a gap of {gap} is shown, {sure}"
         elif verdict == "alike":
-            said += f"they are alike within the {in_points(detail.settings.gap)} asked about"
+            within = f"the {in_points(detail.settings.gap)} asked about"
+            said += f": they are alike within {within}, {gap} apart, {sure}"
         else:
             alone = (
                 f" (by itself it would be, {p_value(row['p'])})" if row["p"] <= detail.settings.alpha else ""
             )
-            said += f"a gap is not shown{alone}, and {not_excluded(excludes, 'one')}"
-        said += f"{end}."
-    whose = _whose(name)
+            open_ = not_excluded(excludes, "one")
+            said += f"; no gap is shown{alone}: the difference is {gap}, {sure}, and {open_}"
+        said += f".{more}"
     return Finding(
         id=finding_id(AUDIT, name, scenario, row["attribute"], measure),
         measure=measure,
         verdict=verdict,
-        sentence=whose + said if whose else said[0].upper() + said[1:],
+        sentence=said,
         level=detail.settings.confidence,
         recognizer=None if name in (MEAN, UNNAMED) else name,
         scenario=scenario,
@@ -399,7 +401,7 @@ def _others(row: Mapping[str, Any], pairs: pl.DataFrame) -> str:
             up = other["estimate"] > 0.0
             worse, better = (other["group"], other["against"]) if up else (other["against"], other["group"])
             said.append(f"{worse} over {better} ({signed(abs(other['estimate']))})")
-    return f", as is {listed(said, 3)}" if said else ""
+    return f" Shown too: {listed(said, 3)}." if said else ""
 
 
 def _beside(row: Mapping[str, Any], name: str, words: str) -> str:
@@ -409,8 +411,8 @@ def _beside(row: Mapping[str, Any], name: str, words: str) -> str:
         return ""
     word = {"shown": "shown", "alike": "alike", "not_shown": "not shown"}[verdict]
     also = "" if verdict != row["verdict"] else " either" if verdict == "not_shown" else " too"
-    limits = signed_limits(row[f"{name}_low"], row[f"{name}_high"])
-    return f"; {words} it is {signed(row[f'{name}_estimate'])}{limits}, {word}{also}"
+    gap = points_interval(*(row[f"{name}_{end}"] for end in ("estimate", "low", "high")))
+    return f" {words} it is {gap}, {word}{also}."
 
 
 def _sum_up(findings: Sequence[Finding], pairs: pl.DataFrame, detail: Parity) -> Finding:
@@ -418,14 +420,15 @@ def _sum_up(findings: Sequence[Finding], pairs: pl.DataFrame, detail: Parity) ->
     own = pairs.filter(pl.col("recognizer") != MEAN, pl.col("p").is_not_null())
     shown = own.filter(pl.col("verdict") == "shown").sort(pl.col("estimate").abs(), descending=True)
     count = f"{shown.height} of {counted(own.height, 'comparison')}"
-    sentence = f"In {count} of two groups the mean of the speakers' word error rates is shown to differ"
+    sentence = f"A gap is shown in {count} of two groups"
     if shown.height:
         top = shown.row(0, named=True)
         ends = ("group", "against") if top["estimate"] > 0.0 else ("against", "group")
         worse, better = (top[end] for end in ends)
         whose = "" if top["recognizer"] == UNNAMED else f", {top['recognizer']}"
         sentence += (
-            f", by up to {in_points(abs(top['estimate']))} ({worse} over {better}, {top['attribute']}{whose})"
+            f", of up to {in_points(abs(top['estimate']))} of the word error rate averaged over speakers"
+            f" ({worse} over {better}, {top['attribute']}{whose})"
         )
     nowhere = [name for name in detail.speakers.order if name not in shown["attribute"].to_list()]
     if nowhere:

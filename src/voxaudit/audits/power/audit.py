@@ -229,8 +229,8 @@ def _planned(
         row = {"smallest_gap": None, "test": label, "gap": gap, "sigma": sigma, "exact": exact}
         rows.append({**row, "speakers": needed, "speakers_against": others, "power": settings.power})
         sentence = (
-            f"To find a gap of {in_points(gap)} between two groups with a {label} takes {needed} and {others} speakers,"
-            f" where the word error rates of speakers have a standard deviation of {in_points(sigma)}"
+            f"It takes {needed} and {others} speakers to find a gap of {in_points(gap)} between two groups with a"
+            f" {label}, where the word error rates of speakers have a standard deviation of {in_points(sigma)}"
             f" ({_level(settings, one_sided)})."
         )
         findings.append(_finding(sentence, "speakers_needed", name, estimate=needed, unit="count"))

@@ -289,7 +289,9 @@ class _Collected:
         if CLEAN in nodes:
             self.clean[language, recognizer] = float(nodes[CLEAN]["wer"][0])
             common = [cell for cell in cells if (*cell.place, cell.scenario) in self.shared[language]]
-            for node in _upper(self._plain(common, language), settings):
+            if len(common) < len(cells):
+                upper = _upper(self._plain(common, language), settings)
+            for node in upper:
                 if node.level == "overall":
                     self.ranked.setdefault((language, node.name), {})[recognizer] = node
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.answer import Answer, Column, Finding, Note, Table, finding_id, number_or_none, tabulate
+from voxaudit.answer import Answer, Column, Finding, Note, Table, finding_id, of_row, tabulate
 from voxaudit.audits.accuracy.audit import error_rates, shown_keys
 from voxaudit.audits.audit import asks
 from voxaudit.audits.concentrated import NO_ERRORS, concentration_notes, one_utterance
@@ -156,12 +156,8 @@ def _finding(table: Scores) -> tuple[Finding, list[Note]]:
         f"{rate} of the words are wrong: {where}{one_utterance(row)}."
         if row["wer"] is not None
         else "There are no reference words.",
-        estimate=number_or_none(row["wer"]),
-        low=number_or_none(row["low"]),
-        high=number_or_none(row["high"]),
-        speakers=row["speakers"],
-        utterances=row["utterances"],
-        words=row["words"],
+        estimate=row["wer"],
+        **of_row(row),
         code=None if row["wer"] is not None else "no_references",
         headline=True,
     )

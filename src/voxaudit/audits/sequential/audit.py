@@ -63,7 +63,7 @@ from voxaudit.score.table import score_columns
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.sequential import ALIKE, EXHAUSTED, HOPELESS, NARROW, SHOWN, Goal, Walk, walk
 from voxaudit.tables import write_atomically
-from voxaudit.wording import counted, listed, not_excluded, percent_interval, signed, signed_limits
+from voxaudit.wording import counted, listed, not_excluded, percent, percent_interval, signed, signed_limits
 
 NAME, TITLE = "sequential", "Stopped early"
 FAMILY = "cells"
@@ -540,13 +540,13 @@ def _answer(found: Sequential) -> Answer:
 
 
 def _cost(found: Sequential) -> Finding:
-    times = f": {found.grid / found.trials:.1f} times fewer" if found.trials else ""
+    saved = f", which saves {percent(1.0 - found.trials / found.grid)}" if found.trials else ""
     done = "needed" if found.replayed else "heard"
     return Finding(
         id=finding_id(NAME, "trials"),
         measure="trials",
         verdict="measured",
-        sentence=f"{found.trials:,} of the {found.grid:,} trials of the full grid were {done}{times}.",
+        sentence=f"{found.trials:,} of the {found.grid:,} trials of the full grid were {done}{saved}.",
         estimate=float(found.trials),
         unit="count",
         headline=True,

@@ -29,7 +29,7 @@ from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.group_ratios import Judged, Rates, judge
 from voxaudit.stats.permutations import LEVEL, PERMUTATIONS, Shuffles
-from voxaudit.wording import counted, listed, percent, times_as_many
+from voxaudit.wording import as_or_than, counted, listed, percent, times_as_many
 
 SEARCHED = {
     "speaking_rate": ("slow speech", "fast speech"),
@@ -346,7 +346,7 @@ def _findings(found: Sequence[Found], searched: int) -> Iterator[Finding]:
             many = times_as_many(one.ratio, one.judged.low, one.judged.high)
             end = "confirmed" if one.shown else "not confirmed"
             sentence = (
-                f"{_who(one.by)} makes {many} per word in {one.slice.name} as in all other speech"
+                f"{_who(one.by)} makes {many} per word in {one.slice.name} {as_or_than(one.ratio)} in all other speech"
                 f" ({percent(one.wer)} against {percent(one.wer_others)} of the words; {one.speakers} speakers): {end}"
                 " in the half of the speakers that was not searched."
             )

@@ -1,10 +1,8 @@
 """Can people who stutter use it? A search for stuttered test cases, an oracle and the kinds of fault (ASTER)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option, where_kept
 
 FOUND, REFUSED = "stutter.json", "refused.txt"
 KEPT = (FOUND, REFUSED)
@@ -13,8 +11,7 @@ KEPT = (FOUND, REFUSED)
 AUDIT = Audit(
     name="stutter",
     title="People who stutter",
-    summary="can people who stutter use it? a search for stuttered speech that is misheard",
-    function="voxaudit.audits.stutter.audit:stutter",
+    summary=SUMMARIES["stutter"],
     example=(
         "manifest.csv",
         {"recognizers": ("moonshine", "pocketsphinx"), "budget": 20, "out": "runs/stutter"},

@@ -31,6 +31,7 @@ from voxaudit.answer import (
     Verdict,
     finding_id,
     number_or_none,
+    of_row,
     refuse,
     tabulate,
 )
@@ -64,11 +65,12 @@ from voxaudit.audits.stutter.search import (
 from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
-from voxaudit.perturb.stutter import KINDS, MIXTURE_NAMES, PROFILE, Chain, Clip
+from voxaudit.perturb.stutter.base import Clip
+from voxaudit.perturb.stutter.chain import KINDS, Chain, StutterScenarios
 from voxaudit.perturb.stutter.checks import CHECKS, PlaceCheck, describe_chain
 from voxaudit.perturb.stutter.measured import PROFILES, STYLES
 from voxaudit.perturb.stutter.recordings import read_recordings, write_recordings
-from voxaudit.perturb.stutter.scenarios import StutterScenarios
+from voxaudit.perturb.stutter.sample import MIXTURE_NAMES, PROFILE
 from voxaudit.recognize import Recognizer
 from voxaudit.run import Run
 from voxaudit.run.progress import Progress
@@ -86,6 +88,7 @@ from voxaudit.wording import (
     p_value,
     percent,
     percent_interval,
+    points_interval,
     spoken,
 )
 
@@ -435,7 +438,6 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
             continue
         few = "too_few_speakers" if row["speakers"] < FEWEST_SPEAKERS else "no_speakers"
         limits = row["high"], row["low"]
-        same = ("verdict", "low", "high", "p", "p_adjusted", "family", "recognizer", "speakers", "utterances")
         finding = Finding(
             id=finding_id(NAME, row["recognizer"], "werd"),
             measure="werd",
@@ -444,7 +446,7 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
             excludes=max(limits, key=abs) if row["verdict"] == "not_shown" else None,
             code=few if row["verdict"] == "refused" else None,
             headline=True,
-            **{name: row[name] for name in same},
+            **of_row(row, "verdict low high p p_adjusted family recognizer speakers utterances"),
         )
         findings.append(finding)
     return findings
@@ -457,23 +459,21 @@ def _sentence(row: Mapping[str, Any]) -> str:
         f"On speech made to stutter, {row['recognizer']} gets {percent(row['wer'])} of the words wrong instead of"
         f" {percent(row['wer_original'])}"
     )
+    said += f": {in_points(abs(change))} {'more' if change >= 0 else 'fewer'}"
     if row["verdict"] == "refused":
         why = (
             f"with {people}, fewer than {FEWEST_SPEAKERS}"
             if row["speakers"] < FEWEST_SPEAKERS
             else "without known speakers"
         )
-        return f"{said}: {in_points(abs(change))} {_more(change)}; how sure that is cannot be said {why} ({cases})."
+        return f"{said}; how sure that is cannot be said {why} ({cases})."
     ends = sorted((low, high) if change >= 0 else (-low, -high))
-    sure = ""
+    said += " " + points_interval(change, *ends).partition(" ")[2]
     if row["verdict"] == "not_shown":
         but = "" if low <= 0.0 <= high else f", but {p_value(row['p_adjusted'])} after Holm's correction"
-        sure = f"{but}, so no cost is shown; {not_excluded(max(high, 0.0), 'one')}"
-    return f"{said}: {in_points(abs(change), *ends)} {_more(change)}{sure} ({cases} of {people})."
-
-
-def _more(change: float) -> str:
-    return "more" if change >= 0 else "fewer"
+        open_ = not_excluded(max(high, 0.0), "one")
+        return f"{said}{but}, so no cost is shown; {open_} ({cases} of {people})."
+    return f"{said}, in {cases} of {people}."
 
 
 def _oracle(found: Stutter, labels: Mapping[str, str]) -> list[Finding]:

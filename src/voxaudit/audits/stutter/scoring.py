@@ -11,11 +11,13 @@ import polars as pl
 
 from voxaudit.audits.stutter.search import NORMALIZER, Case, clips_for
 from voxaudit.perturb import CLEAN, trial_generator
-from voxaudit.perturb.stutter import PROFILE, Chain, Clip, StutterError, sample_chain
-from voxaudit.perturb.stutter.interjection import FILLER_WORDS
+from voxaudit.perturb.stutter.aster import FILLER_WORDS
+from voxaudit.perturb.stutter.base import Clip, StutterError
+from voxaudit.perturb.stutter.chain import Chain
 from voxaudit.perturb.stutter.measured import FILLER_RATE, PROFILES
 from voxaudit.perturb.stutter.profiles import speaker_rate
 from voxaudit.perturb.stutter.recordings import Recording
+from voxaudit.perturb.stutter.sample import PROFILE, sample_chain
 from voxaudit.run.session import Session
 from voxaudit.score import Counts, normalizer, score_transcripts, total, word_counts
 from voxaudit.stats.paired import Change, mann_whitney, paired_change

@@ -18,23 +18,12 @@ from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import RunOptions
 from voxaudit.perturb import CLEAN, trial_generator
-from voxaudit.perturb.stutter import (
-    KINDS,
-    SEVERITIES,
-    Chain,
-    Clip,
-    Edit,
-    Operation,
-    StutterError,
-    applicable,
-    check_kinds,
-    check_mode,
-    sample_operation,
-)
+from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError
+from voxaudit.perturb.stutter.chain import KINDS, Chain, StutterScenarios
 from voxaudit.perturb.stutter.checks import PlaceCheck, own_step, realism, sound_checks
 from voxaudit.perturb.stutter.realistic import FILLER_WORDS
 from voxaudit.perturb.stutter.recordings import Recording
-from voxaudit.perturb.stutter.scenarios import StutterScenarios
+from voxaudit.perturb.stutter.sample import SEVERITIES, applicable, check_kinds, check_mode, sample_operation
 from voxaudit.perturb.stutter.sounds import pitch_of
 from voxaudit.recognize import Recognizer
 from voxaudit.run.session import Session

@@ -22,6 +22,7 @@ from voxaudit.answer import (
     Table,
     Tables,
     finding_id,
+    of_row,
     refuse,
     tabulate,
 )
@@ -46,6 +47,7 @@ from voxaudit.perturb.settings import describe
 from voxaudit.registry import unknown
 from voxaudit.score.pairs import Pairs
 from voxaudit.stats.paired_trials import Slice, Way, by_group, judge_slices
+from voxaudit.stats.quantiles import quantile
 from voxaudit.stats.theil_sen import pareto_front
 from voxaudit.tables import mean_of
 from voxaudit.wording import (
@@ -724,7 +726,7 @@ def _wers(found: Versus) -> Iterator[Finding]:
             level=1.0 - found.alpha,
             recognizer=name,
             scenario=scenario,
-            **{column: row[column] for column in ("low", "high", "speakers", "utterances", "words")},
+            **of_row(row),
         )
 
 
@@ -769,11 +771,11 @@ def _beside(
     if seconds:
         scale = 1000.0 if seconds == "latency_ms" else 1.0
         times = pl.lit(pl.Series(replace(scores, frame=frame).numbers(seconds)).fill_nan(None)) / scale
-        frame = frame.with_columns(_seconds=times)
-        asked += [
-            pl.col("_seconds").quantile(share, "linear").alias(name)
-            for name, share in (("p50", 0.5), ("p95", 0.95))
-        ]
+        longest = times.max().over(
+            "recognizer"
+        )  # what never came is later than all that did, as in `waiting`
+        frame = frame.with_columns(_seconds=pl.when("failed").then(longest).otherwise(times))
+        asked.append(pl.col("_seconds").drop_nulls().sort().alias("waits"))
     if "cost" in frame.columns:
         frame = frame.with_columns(_cost=pl.Series(replace(scores, frame=frame).numbers("cost")))
         asked.append((1000.0 * mean_of("_cost")).alias("cost"))
@@ -798,6 +800,12 @@ def _beside(
         .join(frame.group_by("recognizer").agg(asked), on="recognizer", maintain_order="left")
         .with_columns(pl.col("cer", "keyword").fill_nan(None))
     )
+    if seconds:
+        waits = [one.to_numpy() for one in table["waits"]]
+        for name, share in (("p50", 0.5), ("p95", 0.95)):
+            values = [quantile(one, share) if len(one) else None for one in waits]
+            table = table.with_columns(pl.Series(name, values, dtype=pl.Float64))
+        table = table.drop("waits")
     columns = (
         "rank: rank, count; recognizer; wer[low,high]; cer; serious: errors that matter, percent; keyword: keywords,"
         " percent; empty: empty, percent; failures: failures, percent"

@@ -13,14 +13,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from voxaudit.audio import Audio, AudioError, Samples, content_hash, resample
-from voxaudit.errors import one_line
-from voxaudit.perturb.acoustics import measure_rt60, reverberate
+from voxaudit.audio import AudioError, Samples, content_hash, read
+from voxaudit.perturb.acoustics import RATE, measure_rt60, reverberate, srmr
 from voxaudit.perturb.base import trial_generator
 from voxaudit.perturb.sources.base import RoomSource, Signal, digest
 from voxaudit.perturb.sources.cut import KEPT, made_once
 from voxaudit.perturb.sources.folder import find_audio, spread, unusable
-from voxaudit.perturb.srmr import RATE, srmr
 
 # Impulse responses of simulated rooms: images of the source for what comes early, noise for what comes late.
 
@@ -324,13 +322,7 @@ def read_response(path: str | Path, rate: int) -> Samples:
 
     Channels of an array are not averaged: their delays differ, and the sum would be another room.
     """
-    import soundfile
-
-    try:
-        data, own_rate = soundfile.read(path, dtype="float32", always_2d=True)
-    except (soundfile.SoundFileError, OSError, RuntimeError, TypeError) as error:
-        raise AudioError(f"{path}: cannot read this impulse response ({one_line(error, 120)})") from error
-    samples = resample(Audio(np.ascontiguousarray(data[:, 0]), int(own_rate)), rate).samples
+    samples = read(path, rate=rate, channel=0).samples
     start = int(np.argmax(np.abs(samples)))
     # A copy, so that the whole recording is not kept for the sake of a part.
     return samples[start : start + round(LONGEST * rate)].copy()

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from voxaudit.align import Timings
 from voxaudit.align.timings import Syllable, Word
 from voxaudit.audio import Audio, Samples
 from voxaudit.errors import VoxauditError
+from voxaudit.options import out_of_range
+from voxaudit.perturb.base import parameter
 
 
 class StutterError(VoxauditError):
@@ -63,6 +65,11 @@ class Edit:
         return np.concatenate([samples[: self.start], self.samples, samples[self.stop :]])
 
 
+def copies_of(usual: int) -> Any:
+    """Return the field of how often something is said over."""
+    return parameter(usual, at_least=1, at_most=20)
+
+
 @dataclass(frozen=True)
 class Operation(ABC):
     """One moment of stuttering. Words and syllables are numbered from 0 among the *intended* ones.
@@ -77,6 +84,11 @@ class Operation(ABC):
     """The field with the intended word that is affected; for what goes between words, the one that follows."""
     mode: ClassVar[str] = "aster"
     version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if (wrong := out_of_range(self)) is not None:
+            name, allowed = wrong[0].name, wrong[1]
+            raise StutterError(f"{self.kind}: {name} must be {allowed}, not {getattr(self, name):g}")
 
     @classmethod
     def name(cls) -> str:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from typing import ClassVar
+
+import numpy as np
 
 from voxaudit.align import Timings
 from voxaudit.audio import Samples
 from voxaudit.errors import one_line
+from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.scenario import CLEAN, Scenario, ScenariosOnDemand
+from voxaudit.perturb.stutter.aster import Block, Interjection, Prolongation, SoundRepetition, WordRepetition
 from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError
-from voxaudit.perturb.stutter.block import Block
-from voxaudit.perturb.stutter.interjection import Interjection
-from voxaudit.perturb.stutter.prolongation import Prolongation
 from voxaudit.perturb.stutter.realistic import REALISTIC
-from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 
 KINDS: dict[str, type[Operation]] = {
     kind.kind: kind for kind in (Block, Prolongation, SoundRepetition, WordRepetition, Interjection)
@@ -75,10 +78,7 @@ def parse_operation(text: str) -> Operation:
     """Return the operation that a string names; an unknown name, field or value raises one line."""
     name, _, rest = text.partition(":")
     if name not in OPERATIONS:
-        raise StutterError(
-            f"unknown kind of stuttering '{one_line(name, 40)}'.{suggest(name, list(OPERATIONS))}"
-            f" Available: {', '.join(OPERATIONS)}"
-        )
+        raise unknown("unknown kind of stuttering", name, OPERATIONS, there="Available", error=StutterError)
     kind = OPERATIONS[name]
     known = {field.name: field for field in fields(kind)}
     values: dict[str, int | float | str] = {}
@@ -97,3 +97,47 @@ def parse_operation(text: str) -> Operation:
     if missing:
         raise StutterError(f"{name}: {', '.join(missing)} is missing, as in {name}:{missing[0]}=0")
     return kind(**values)
+
+
+# Chains as scenarios: a chain is the id, and the run hears, stores and caches it like any other.
+
+
+@dataclass(frozen=True)
+class Stuttered(Perturbation):
+    """A recording with a chain of stuttering put in; the timings are those of the utterance it is bound to."""
+
+    name: ClassVar[str] = "stutter"
+    family: ClassVar[str] = "stutter"
+
+    chain: Chain
+    all_timings: Mapping[str, Timings] = field(repr=False, compare=False)
+    clips: tuple[Clip, ...] = field(default=(), repr=False, compare=False)
+    utterance: str | None = field(default=None, repr=False)
+    timed: str = ""
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples after the chain."""
+        if self.utterance is None:
+            raise StutterError("a stuttered scenario is heard for one utterance: its timings are needed")
+        changed, _ = self.chain(samples, rate, self.all_timings[self.utterance], self.clips)
+        return changed
+
+    def for_utterance(self, utterance: str) -> Stuttered:
+        """Return the case for one utterance; the timings it uses are part of its identity."""
+        timings = self.all_timings[utterance]
+        digest = hashlib.sha256(timings.to_json().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        mark = f"{self.chain.version} {digest}"
+        return Stuttered(self.chain, self.all_timings, self.clips, utterance, mark)
+
+
+@dataclass(frozen=True)
+class StutterScenarios(ScenariosOnDemand):
+    """`clean` and every chain as a scenario, made when it is asked for. `timings` are by utterance id."""
+
+    timings: Mapping[str, Timings]
+    clips: tuple[Clip, ...] = ()
+
+    def __getitem__(self, id_: str) -> Scenario:
+        if id_ == CLEAN:
+            return Scenario(CLEAN, None)
+        return Scenario(id_, Stuttered(Chain.parse(id_), self.timings, self.clips))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,19 +16,19 @@ from voxaudit.align import Phone, Syllable, Timings, Word
 from voxaudit.align.syllables import manner
 from voxaudit.align.timings import placed_word
 from voxaudit.audio import Samples, resample
+from voxaudit.perturb.base import parameter
 from voxaudit.perturb.stutter.base import (
     Clip,
     Edit,
     Operation,
     StutterError,
     check_clip,
+    copies_of,
     find_clip,
     word_position,
 )
-from voxaudit.perturb.stutter.interjection import as_loud
-from voxaudit.perturb.stutter.prolongation import stretched
-from voxaudit.perturb.stutter.sounds import Floats, held, laid, release, room_tone, shifted
-from voxaudit.perturb.stutter.splice import cut_near, spliced
+from voxaudit.perturb.stutter.sounds import as_loud, held, laid, release, room_tone, shifted
+from voxaudit.perturb.stutter.splice import Floats, cut_near, spliced, stretched
 
 MODE = "realistic"
 SHORTEST_HELD = 0.04
@@ -106,11 +106,11 @@ def written_gaps(gaps: Sequence[float]) -> str:
     return "+".join(f"{1000 * gap:.0f}" for gap in gaps)
 
 
-def _checked(kind: str, ms: float, copies: int, gaps: str) -> None:
-    if not 10 <= ms <= 10_000:
-        raise StutterError(f"{kind}: ms must be from 10 to 10000, not {ms:g}")
-    if not 1 <= copies <= 20:
-        raise StutterError(f"{kind}: copies must be from 1 to 20, not {copies}")
+def _lasting(usual: float) -> Any:
+    return parameter(usual, at_least=10, at_most=10_000)
+
+
+def _check_gaps(kind: str, copies: int, gaps: str) -> None:
     if gaps and len(gaps_of(gaps)) != copies:
         raise StutterError(
             f"{kind}: {copies} copies need {copies} gaps, as in gaps={'+'.join(['70'] * copies)}"
@@ -129,15 +129,10 @@ class OnsetBlock(Operation):
     mode: ClassVar[str] = MODE
 
     word: int
-    ms: float = 650.0
+    ms: float = _lasting(650.0)
     phone: int = 0
-    release: float = 0.0
+    release: float = parameter(0.0, at_least=0, at_most=12)
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        _checked(self.kind, self.ms, 1, "")
-        if not 0 <= self.release <= 12:
-            raise StutterError(f"block: release must be from 0 to 12 dB, not {self.release:g}")
 
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the room tone and where it goes: `round(ms * rate / 1000)` samples."""
@@ -175,11 +170,8 @@ class HeldOnset(Operation):
     version: ClassVar[int] = 2
 
     word: int
-    ms: float = 550.0
+    ms: float = _lasting(550.0)
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        _checked(self.kind, self.ms, 1, "")
 
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the held sound; it lasts `ms` to within one period of the voice."""
@@ -218,15 +210,16 @@ class OnsetRepetition(Operation):
     version: ClassVar[int] = 2
 
     word: int
-    ms: float = 260.0
-    copies: int = 1
+    ms: float = _lasting(260.0)
+    copies: int = copies_of(1)
     gaps: str = ""
     consonants: int = 1
     vowel: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _checked(self.kind, self.ms, self.copies, self.gaps)
+        super().__post_init__()
+        _check_gaps(self.kind, self.copies, self.gaps)
 
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the copies and the gaps between them, put in before the word."""
@@ -335,15 +328,14 @@ class WordSaidAgain(Operation):
     mode: ClassVar[str] = MODE
 
     word: int
-    copies: int = 1
+    copies: int = copies_of(1)
     gaps: str = ""
-    ratio: float = 1.22
+    ratio: float = parameter(1.22, at_least=0.5, at_most=4)
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _checked(self.kind, 100.0, self.copies, self.gaps)
-        if not 0.5 <= self.ratio <= 4:
-            raise StutterError(f"word_repetition: ratio must be from 0.5 to 4, not {self.ratio:g}")
+        super().__post_init__()
+        _check_gaps(self.kind, self.copies, self.gaps)
 
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the copies and the gaps between them, put in before the word."""
@@ -396,17 +388,16 @@ class SaidFiller(Operation):
 
     before: int
     clip: str
-    ms: float = 470.0
+    ms: float = _lasting(470.0)
     gaps: str = "180+240"
-    pitch: float = 1.0
+    pitch: float = parameter(1.0, at_least=0.4, at_most=2.5)
     synthetic: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _checked(self.kind, self.ms, 2, self.gaps)
+        super().__post_init__()
+        _check_gaps(self.kind, 2, self.gaps)
         check_clip(self.clip)
-        if not 0.4 <= self.pitch <= 2.5:
-            raise StutterError(f"interjection: pitch must be from 0.4 to 2.5, not {self.pitch:g}")
 
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the filler and the gaps around it, put in between two words."""

@@ -8,14 +8,19 @@ import numpy as np
 
 from voxaudit.align import Timings
 from voxaudit.errors import one_line
+from voxaudit.perturb.stutter.aster import (
+    NO_FILLER,
+    Block,
+    Interjection,
+    Prolongation,
+    SoundRepetition,
+    WordRepetition,
+    fillers,
+)
 from voxaudit.perturb.stutter.base import Clip, Operation, StutterError
-from voxaudit.perturb.stutter.block import Block
 from voxaudit.perturb.stutter.chain import KINDS, Chain
-from voxaudit.perturb.stutter.interjection import NO_FILLER, Interjection, fillers
 from voxaudit.perturb.stutter.profiles import draw_event, draw_events, shares_at, weights
-from voxaudit.perturb.stutter.prolongation import Prolongation
-from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 
 SEVERITIES = (1, 2, 3, 4)
 """Quarters of ASTER's ranges, from mild to severe: 50 to 200 ms of silence, 2 to 4 times as long, 2 to 4 copies."""
@@ -48,14 +53,11 @@ def check_mode(mode: str) -> None:
 
 def check_kinds(kinds: Sequence[str]) -> None:
     """Raise one line unless these are kinds of stuttering, one at least."""
-    there = f"Available: {', '.join(KINDS)}"
     for name in kinds:
         if name not in KINDS:
-            raise StutterError(
-                f"unknown kind of stuttering '{one_line(name, 40)}'.{suggest(name, list(KINDS))} {there}"
-            )
+            raise unknown("unknown kind of stuttering", name, KINDS, there="Available", error=StutterError)
     if not kinds:
-        raise StutterError(f"no kind of stuttering chosen. {there}")
+        raise StutterError(f"no kind of stuttering chosen. Available: {', '.join(KINDS)}")
 
 
 def applicable(timings: Timings, clips: Sequence[Clip] = (), mode: str = "realistic") -> tuple[str, ...]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from voxaudit.align import Phone
+from voxaudit.align import Phone, Timings
 from voxaudit.align.syllables import manner
 from voxaudit.audio import Samples
-from voxaudit.perturb.stutter.splice import window
+from voxaudit.perturb.stutter.base import StutterError
+from voxaudit.perturb.stutter.splice import Floats, window
 
-Floats = NDArray[np.float64]
 FRAME = 0.02
 QUIETEST = 12
 """Room tone is taken from so many of the quietest frames of 20 ms."""
@@ -208,3 +207,17 @@ def pitch_of(sound: Samples, rate: int) -> float | None:
     near = np.argmax(best > 0.9 * best.max(axis=1, keepdims=True), axis=1) + low
     peaks = np.array([row[n : n + low].argmax() + n for row, n in zip(alike, near, strict=True)])
     return float(rate / np.median(peaks[voiced])) if voiced.any() else None
+
+
+def as_loud(clip: Samples, samples: Samples, rate: int, timings: Timings) -> Samples:
+    """Return a clip at the root mean square level of the recording's words, never beyond full scale."""
+    spans = [
+        samples[round(word.start * rate) : round(word.end * rate)] for word in timings.words if not word.event
+    ]
+    speech = np.concatenate(spans).astype(np.float64) if spans else np.zeros(0)
+    own = float(np.sqrt(np.mean(clip.astype(np.float64) ** 2))) if len(clip) else 0.0
+    if own == 0.0:
+        raise StutterError("interjection: the filler clip is silent")
+    wanted = float(np.sqrt(np.mean(speech**2))) if len(speech) else own
+    gain = min(wanted / own, 1.0 / float(np.max(np.abs(clip))))
+    return (clip * np.float32(gain)).astype(np.float32)

@@ -6,7 +6,7 @@ The noises are scenarios: the id says how a noise was made, so that it can be ma
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -17,6 +17,7 @@ from voxaudit.audio import Samples
 from voxaudit.corpus import Utterance
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN, Perturbation, Scenario
+from voxaudit.perturb.scenario import ScenariosOnDemand
 from voxaudit.recognize.attack.gradient import fit, radius
 from voxaudit.recognize.attack.models import AttackError, Judge
 
@@ -219,7 +220,7 @@ def _smooth(values: NDArray[np.float64], width: int) -> Signal:
 
 
 @dataclass(frozen=True)
-class SearchScenarios(Mapping[str, Scenario]):
+class SearchScenarios(ScenariosOnDemand):
     """`clean` and every noise of a search as a scenario, made when it is asked for."""
 
     seed: int = 0
@@ -238,9 +239,3 @@ class SearchScenarios(Mapping[str, Scenario]):
         except (KeyError, ValueError) as error:
             raise VoxauditError(f"'{one_line(id_, 80)}' is not a noise of a black-box search") from error
         return Scenario(id_, noise)
-
-    def __iter__(self) -> Iterator[str]:
-        yield CLEAN
-
-    def __len__(self) -> int:
-        return 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
@@ -16,21 +16,19 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class AssemblyAI(JobService):
-    """The recognizer `assemblyai`: its fields are its settings.
-
-    Documented in "Upload a media file", "Transcribe audio", "Get transcript" and "Delete transcript" of the
+    """Documented in "Upload a media file", "Transcribe audio", "Get transcript" and "Delete transcript" of the
     AssemblyAI API reference. The transcript is deleted there once it is here.
     """
 
-    description: ClassVar[str] = "AssemblyAI's pre-recorded audio, `/v2/upload` and `/v2/transcript`."
-    engine: ClassVar[str] = "assemblyai"
-    shortest: ClassVar[float] = 0.2
-    rules: ClassVar[Rules] = Rules(stops=("Invalid API key", "account balance"))
-    signed: ClassVar[tuple[str, str]] = ("Authorization", "{}")
-    jobs: ClassVar[str] = "/v2/transcript"
-    pending: ClassVar[tuple[str, ...]] = ("queued", "processing")
-    done: ClassVar[str] = "completed"
-    silence: ClassVar[tuple[str, ...]] = ("no spoken audio",)
+    description = "AssemblyAI's pre-recorded audio, `/v2/upload` and `/v2/transcript`."
+    engine = "assemblyai"
+    shortest = 0.2
+    rules = Rules(stops=("Invalid API key", "account balance"))
+    signed = ("Authorization", "{}")
+    jobs = "/v2/transcript"
+    pending = ("queued", "processing")
+    done = "completed"
+    silence = ("no spoken audio",)
 
     url: str = setting(
         "https://api.assemblyai.com", help="base URL; Europe's is https://api.eu.assemblyai.com"

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from voxaudit.audio import Audio
@@ -31,17 +31,15 @@ _PREFIX = re.compile(r"[A-Za-z0-9/_.-]{0,200}")
 
 @dataclass(frozen=True)
 class AWS(JobService):
-    """The recognizer `aws`: its fields are its settings.
-
-    Documented in "StartTranscriptionJob", "GetTranscriptionJob" and "DeleteTranscriptionJob" of the Amazon
+    """Documented in "StartTranscriptionJob", "GetTranscriptionJob" and "DeleteTranscriptionJob" of the Amazon
     Transcribe API reference and in "PutObject" and "DeleteObject" of the Amazon S3 API reference.
     """
 
-    description: ClassVar[str] = "Amazon Transcribe's batch jobs, with a bucket of S3 for the recordings."
-    main: ClassVar[str] = "bucket"
-    engine: ClassVar[str] = "aws"
-    shortest: ClassVar[float] = 0.5
-    rules: ClassVar[Rules] = Rules(
+    description = "Amazon Transcribe's batch jobs, with a bucket of S3 for the recordings."
+    main = "bucket"
+    engine = "aws"
+    shortest = 0.5
+    rules = Rules(
         stops=(
             "UnrecognizedClientException", "InvalidSignatureException", "SignatureDoesNotMatch", "InvalidAccessKeyId",
             "InvalidClientTokenId", "ExpiredToken", "InvalidToken", "AccessDenied", "NoSuchBucket",
@@ -49,9 +47,9 @@ class AWS(JobService):
         ),
         passes=("LimitExceededException", "Throttling", "SlowDown", "TooManyRequests", "InternalFailure"),
     )  # fmt: skip
-    aside: ClassVar[frozenset[str]] = JobService.aside | {"bucket", "prefix", "s3_url", "id_env", "token_env"}
-    pending: ClassVar[tuple[str, ...]] = ("QUEUED", "IN_PROGRESS")
-    done: ClassVar[str] = "COMPLETED"
+    aside = JobService.aside | {"bucket", "prefix", "s3_url", "id_env", "token_env"}
+    pending = ("QUEUED", "IN_PROGRESS")
+    done = "COMPLETED"
 
     url: str = setting("", help="base URL of Amazon Transcribe, if it is not the region's")
     billing_minimum: float = setting(15.0, help="least seconds that a request is billed as", at_least=0)

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio
 from voxaudit.errors import one_line
@@ -26,18 +26,14 @@ _HOSTS = {"short": "stt.speech.microsoft.com", "fast": "api.cognitive.microsoft.
 
 @dataclass(frozen=True)
 class Azure(Service):
-    """The recognizer `azure`: its fields are its settings.
-
-    Documented in "Speech to text REST API for short audio" and "Use the fast transcription API" of Azure's
+    """Documented in "Speech to text REST API for short audio" and "Use the fast transcription API" of Azure's
     Speech service.
     """
 
-    description: ClassVar[str] = (
-        "Azure Speech to text: fast transcription, or the REST interface for short audio."
-    )
-    main: ClassVar[str] = "region"
-    engine: ClassVar[str] = "azure"
-    signed: ClassVar[tuple[str, str]] = ("Ocp-Apim-Subscription-Key", "{}")
+    description = "Azure Speech to text: fast transcription, or the REST interface for short audio."
+    main = "region"
+    engine = "azure"
+    signed = ("Ocp-Apim-Subscription-Key", "{}")
 
     url: str = setting("", help="base URL, if it is not that of the region")
     key_env: str = key_in("AZURE_SPEECH_KEY")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
@@ -16,15 +16,12 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class Deepgram(Service):
-    """The recognizer `deepgram`: its fields are its settings.
+    """Documented in "Transcribe pre-recorded audio" and "Errors" of the Deepgram API reference."""
 
-    Documented in "Transcribe pre-recorded audio" and "Errors" of the Deepgram API reference.
-    """
-
-    description: ClassVar[str] = "Deepgram's pre-recorded audio, `POST /v1/listen`."
-    engine: ClassVar[str] = "deepgram"
-    signed: ClassVar[tuple[str, str]] = ("Authorization", "Token {}")
-    rules: ClassVar[Rules] = Rules(stops=("INVALID_AUTH", "ASR_PAYMENT_REQUIRED", "INSUFFICIENT_PERMISSIONS"))
+    description = "Deepgram's pre-recorded audio, `POST /v1/listen`."
+    engine = "deepgram"
+    signed = ("Authorization", "Token {}")
+    rules = Rules(stops=("INVALID_AUTH", "ASR_PAYMENT_REQUIRED", "INSUFFICIENT_PERMISSIONS"))
 
     url: str = setting("https://api.deepgram.com", help="base URL; /v1/listen is added")
     key_env: str = key_in("DEEPGRAM_API_KEY")

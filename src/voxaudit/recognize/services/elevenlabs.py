@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
@@ -17,15 +17,12 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class ElevenLabs(Service):
-    """The recognizer `elevenlabs`: its fields are its settings.
+    """Documented in "Create transcript" of the ElevenLabs API reference."""
 
-    Documented in "Create transcript" of the ElevenLabs API reference.
-    """
-
-    description: ClassVar[str] = "ElevenLabs Scribe, `POST /v1/speech-to-text`."
-    engine: ClassVar[str] = "elevenlabs"
-    signed: ClassVar[tuple[str, str]] = ("xi-api-key", "{}")
-    rules: ClassVar[Rules] = Rules(stops=("invalid_api_key", "quota_exceeded"), passes=("system_busy",))
+    description = "ElevenLabs Scribe, `POST /v1/speech-to-text`."
+    engine = "elevenlabs"
+    signed = ("xi-api-key", "{}")
+    rules = Rules(stops=("invalid_api_key", "quota_exceeded"), passes=("system_busy",))
 
     url: str = setting("https://api.elevenlabs.io", help="base URL; /v1/speech-to-text is added")
     key_env: str = key_in("ELEVENLABS_API_KEY")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
@@ -16,17 +16,14 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class Gladia(JobService):
-    """The recognizer `gladia`: its fields are its settings.
+    """Documented in "Pre-recorded flow" of the Gladia API reference, version 2."""
 
-    Documented in "Pre-recorded flow" of the Gladia API reference, version 2.
-    """
-
-    description: ClassVar[str] = "Gladia's pre-recorded audio, `/v2/upload` and `/v2/pre-recorded`."
-    engine: ClassVar[str] = "gladia"
-    signed: ClassVar[tuple[str, str]] = ("x-gladia-key", "{}")
-    jobs: ClassVar[str] = "/v2/pre-recorded"
-    pending: ClassVar[tuple[str, ...]] = ("queued", "processing")
-    done: ClassVar[str] = "done"
+    description = "Gladia's pre-recorded audio, `/v2/upload` and `/v2/pre-recorded`."
+    engine = "gladia"
+    signed = ("x-gladia-key", "{}")
+    jobs = "/v2/pre-recorded"
+    pending = ("queued", "processing")
+    done = "done"
 
     url: str = setting("https://api.gladia.io", help="base URL")
     key_env: str = key_in("GLADIA_API_KEY")

@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio, pcm16
 from voxaudit.recognize.base import Transcript
@@ -23,19 +23,17 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
 
 @dataclass(frozen=True)
 class Google(Service):
-    """The recognizer `google`: its fields are its settings.
-
-    Documented in "Method: speech.recognize" (v1) and "Method: projects.locations.recognizers.recognize" (v2) of
+    """Documented in "Method: speech.recognize" (v1) and "Method: projects.locations.recognizers.recognize" (v2) of
     the Cloud Speech-to-Text REST reference. Both take at most a minute of audio.
     """
 
-    description: ClassVar[str] = (
+    description = (
         "Google Cloud Speech-to-Text: `speech:recognize` of v1, or of v2 where a recognizer is named."
     )
-    engine: ClassVar[str] = "google"
-    longest: ClassVar[float | None] = 60.0
-    aside: ClassVar[frozenset[str]] = frozenset({"auth"})
-    rules: ClassVar[Rules] = Rules(
+    engine = "google"
+    longest = 60.0
+    aside = frozenset({"auth"})
+    rules = Rules(
         stops=(
             "API_KEY_INVALID", "API key not valid", "API key expired", "SERVICE_DISABLED", "BILLING_DISABLED",
             "ACCESS_TOKEN_EXPIRED", "UNAUTHENTICATED",

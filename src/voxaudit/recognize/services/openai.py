@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio
 from voxaudit.errors import one_line
@@ -19,17 +19,12 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class OpenAI(Service):
-    """The recognizer `openai`: its fields are its settings.
+    """Documented in "Create transcription" of the OpenAI API reference."""
 
-    Documented in "Create transcription" of the OpenAI API reference.
-    """
-
-    description: ClassVar[str] = (
-        "A service with OpenAI's /v1/audio/transcriptions: in the cloud or on your own machine."
-    )
-    engine: ClassVar[str] = "openai"
-    takes_query: ClassVar[bool] = True
-    rules: ClassVar[Rules] = Rules(stops=("insufficient_quota", "invalid_api_key"))
+    description = "A service with OpenAI's /v1/audio/transcriptions: in the cloud or on your own machine."
+    engine = "openai"
+    takes_query = True
+    rules = Rules(stops=("insufficient_quota", "invalid_api_key"))
 
     url: str = setting("https://api.openai.com/v1", help="base URL; /audio/transcriptions is added")
     key_env: str = key_in("OPENAI_API_KEY")

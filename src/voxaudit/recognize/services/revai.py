@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
@@ -17,17 +17,14 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class RevAI(JobService):
-    """The recognizer `revai`: its fields are its settings.
+    """Documented in "Asynchronous Speech-to-Text API" of the Rev AI reference."""
 
-    Documented in "Asynchronous Speech-to-Text API" of the Rev AI reference.
-    """
-
-    description: ClassVar[str] = "Rev AI's asynchronous jobs, `/speechtotext/v1/jobs`."
-    engine: ClassVar[str] = "revai"
-    shortest: ClassVar[float] = 2.0
-    jobs: ClassVar[str] = "/speechtotext/v1/jobs"
-    pending: ClassVar[tuple[str, ...]] = ("in_progress",)
-    done: ClassVar[str] = "transcribed"
+    description = "Rev AI's asynchronous jobs, `/speechtotext/v1/jobs`."
+    engine = "revai"
+    shortest = 2.0
+    jobs = "/speechtotext/v1/jobs"
+    pending = ("in_progress",)
+    done = "transcribed"
 
     url: str = setting("https://api.rev.ai", help="base URL; Europe's is https://ec1.api.rev.ai")
     key_env: str = key_in("REVAI_ACCESS_TOKEN")

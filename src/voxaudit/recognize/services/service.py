@@ -55,6 +55,7 @@ def concurrency_of(usual: int, help: str) -> Any:
 class Service:
     """A recognizer behind HTTP. A vendor's own adds its settings, `hear`, and how a request is signed."""
 
+    description: ClassVar[str] = ""
     engine: ClassVar[str] = ""
     main: ClassVar[str] = "model"
     """The setting that is meant by a value without a name."""

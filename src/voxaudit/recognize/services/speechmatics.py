@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
@@ -17,16 +17,13 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class Speechmatics(JobService):
-    """The recognizer `speechmatics`: its fields are its settings.
+    """Documented in "Batch transcription", input and output, of the Speechmatics documentation."""
 
-    Documented in "Batch transcription", input and output, of the Speechmatics documentation.
-    """
-
-    description: ClassVar[str] = "Speechmatics' batch jobs, `/v2/jobs`."
-    engine: ClassVar[str] = "speechmatics"
-    jobs: ClassVar[str] = "/v2/jobs"
-    pending: ClassVar[tuple[str, ...]] = ("created", "running")
-    done: ClassVar[str] = "done"
+    description = "Speechmatics' batch jobs, `/v2/jobs`."
+    engine = "speechmatics"
+    jobs = "/v2/jobs"
+    pending = ("created", "running")
+    done = "done"
 
     url: str = setting("https://asr.api.speechmatics.com", help="base URL of your region; /v2 is added")
     key_env: str = key_in("SPEECHMATICS_API_KEY")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
@@ -19,14 +19,12 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class Watson(Service):
-    """The recognizer `watson`: its fields are its settings.
-
-    Documented in "Recognize audio" of the IBM Cloud API docs and in "Response metadata" of its guide. IBM is asked
+    """Documented in "Recognize audio" of the IBM Cloud API docs and in "Response metadata" of its guide. IBM is asked
     not to keep the recordings for its own use.
     """
 
-    description: ClassVar[str] = "IBM Watson Speech to Text, `POST /v1/recognize`."
-    engine: ClassVar[str] = "watson"
+    description = "IBM Watson Speech to Text, `POST /v1/recognize`."
+    engine = "watson"
 
     url: str = setting("", help="URL of your instance, from its credentials; /v1/recognize is added")
     key_env: str = key_in("WATSON_API_KEY")

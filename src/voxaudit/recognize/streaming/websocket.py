@@ -23,7 +23,7 @@ from voxaudit.recognize.services.deepgram import Deepgram
 from voxaudit.recognize.services.service import Service
 from voxaudit.recognize.settings import check_settings, setting
 from voxaudit.recognize.streaming import REAL_TIME, Said, chunk_setting, listen, pace_setting
-from voxaudit.recognize.streaming.vosk import read_said
+from voxaudit.recognize.vosk import read_said
 
 LARGEST = 1_000_000
 """Bytes of one message."""
@@ -147,11 +147,9 @@ class _Session:
 
 @dataclass(frozen=True)
 class DeepgramStreaming(_Live, Deepgram):
-    """The recognizer `deepgram_streaming`: its fields are its settings."""
-
-    description: ClassVar[str] = "Deepgram's live audio, a WebSocket at `/v1/listen`."
-    engine: ClassVar[str] = "deepgram_streaming"
-    last: ClassVar[str] = '{"type": "CloseStream"}'
+    description = "Deepgram's live audio, a WebSocket at `/v1/listen`."
+    engine = "deepgram_streaming"
+    last = '{"type": "CloseStream"}'
 
     chunk: float = chunk_setting()
     pace: str = pace_setting(REAL_TIME)
@@ -179,13 +177,11 @@ class DeepgramStreaming(_Live, Deepgram):
 
 @dataclass(frozen=True)
 class VoskServer(_Live, Service):
-    """The recognizer `vosk_server`: its fields are its settings."""
-
-    description: ClassVar[str] = "A vosk-server, or another that speaks its WebSocket protocol."
-    engine: ClassVar[str] = "vosk_server"
-    main: ClassVar[str] = "url"
-    first: ClassVar[str] = '{"config": {"sample_rate": {rate}, "words": 1}}'
-    last: ClassVar[str] = '{"eof": 1}'
+    description = "A vosk-server, or another that speaks its WebSocket protocol."
+    engine = "vosk_server"
+    main = "url"
+    first = '{"config": {"sample_rate": {rate}, "words": 1}}'
+    last = '{"eof": 1}'
 
     url: str = setting("http://127.0.0.1:2700", help="address of the server; the socket is opened there")
     chunk: float = chunk_setting()

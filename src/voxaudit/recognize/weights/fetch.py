@@ -27,7 +27,7 @@ from voxaudit.recognize.base import MissingModelError, RecognizerError
 from voxaudit.recognize.files import sha256
 from voxaudit.recognize.weights.hub import SCHEME, find, hub_name
 from voxaudit.recognize.weights.hub import fetch as fetch_hub
-from voxaudit.registry import suggest
+from voxaudit.registry import suggest, unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,7 @@ class Model:
 def known_model(name: str) -> Model:
     """Return the model called `name`; an unknown one raises one line that lists the known."""
     if name not in KNOWN:
-        raise VoxauditError(
-            f"no model '{one_line(name, 60)}'.{suggest(name, list(KNOWN))} Known: {', '.join(KNOWN)}"
-        )
+        raise unknown("no model", name, KNOWN, there="Known")
     return KNOWN[name]
 
 
@@ -99,6 +97,27 @@ def _known() -> dict[str, Model]:
 
 KNOWN = _known()
 """Every model that can be fetched, by name. The packages are third parties' and may vanish: none is required."""
+
+
+def describe_models() -> list[dict[str, Any]]:
+    """Return what there is: each model, what it is for, its size and license, and where it lies if it was fetched."""
+    places = {model.name: fetched(model) for model in KNOWN.values()}
+    return [
+        {
+            "model": model.name,
+            "recognizer": f"{model.engine}:{model.setting}" if model.engine and model.setting else None,
+            "what": model.what,
+            "license": model.license,
+            "download_mb": round(sum(archive.size for archive in model.archives) / 1e6),
+            "disk_mb": round(model.size / 1e6),
+            "fetched": places[model.name] is not None,
+            "path": None if places[model.name] is None else str(places[model.name]),
+            "origin": model.origin,
+            "packages": [f"{archive.package}=={archive.version}" for archive in model.archives],
+        }
+        for model in KNOWN.values()
+    ]
+
 
 Report = Callable[[str, float], None]
 """Called with what is being done and the part of it that is done, 0 to 1."""
@@ -369,16 +388,15 @@ def model_source(
 ) -> tuple[Path, str]:
     """Return (path, identity) of what an engine's setting `model` means.
 
-    That is a file or folder; the name of fetched weights; `hf:ORG/NAME@REVISION`, or one of the library's own `names`
-    (each with its name at the Hub), in the Hub's cache. The identity is the SHA-256 of the bytes, or `ORG/NAME@COMMIT`,
-    whose files never change. Raises `MissingModelError` with the command that fetches it. With `one_file`, a pattern,
-    the path is that of the one file in the folder.
+    That is the name of fetched weights; `hf:ORG/NAME@REVISION`, or one of the library's own `names` (each with its
+    name at the Hub), in the Hub's cache; or a file or folder: one that is called like a model is `./NAME`. The identity
+    is the SHA-256 of the bytes, or `ORG/NAME@COMMIT`, whose files never change. Raises `MissingModelError` with the
+    command that fetches it. With `one_file`, a pattern, the path is that of the one file in the folder.
     """
-    weights_of = engine.removesuffix("_streaming")  # the same files, heard as they come
-    own = {known.setting: known for known in KNOWN.values() if known.engine == weights_of}
+    own = _own(engine)
     if model in own and (folder := fetched(own[model])) is not None:
         return _one_file(folder, one_file), sha256(_one_file(folder, one_file))
-    if model and Path(model).exists():
+    if model and Path(model).exists() and not is_name(engine, model, names):
         path = _one_file(Path(model), one_file)
         return path, sha256(path)
     if model in own:
@@ -399,6 +417,21 @@ def model_source(
         wanted = f"hf:{name}{'@' if revision else ''}{revision}"
         raise MissingModelError(f"recognizer '{engine}': '{wanted}' is not on this machine.", wanted)
     return _one_file(found, one_file), f"{name}@{found.name}"
+
+
+def is_name(engine: str, model: str, names: Callable[[], Mapping[str, str]] = dict) -> bool:
+    """Say whether an engine's setting `model` is a name, whatever lies under it in the working folder or a corpus.
+
+    >>> is_name("vosk", "small-en-us"), is_name("vosk", "./small-en-us"), is_name("nemo", "hf:nvidia/parakeet-ctc")
+    (True, False, True)
+    """
+    return model.startswith(SCHEME) or model in _own(engine) or model in names()
+
+
+def _own(engine: str) -> dict[str, Model]:
+    """Return the weights that can be fetched for an engine, by what its setting `model` calls them."""
+    engine = engine.removesuffix("_streaming")  # the same files, heard as they come
+    return {known.setting: known for known in KNOWN.values() if known.engine == engine}
 
 
 def _one_file(path: Path, pattern: str) -> Path:

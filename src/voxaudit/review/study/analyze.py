@@ -12,9 +12,8 @@ import polars as pl
 
 from voxaudit.answer import Answer, Note, tabulate
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.ratings import RATINGS, Comprehensibility, analyze_ratings
-from voxaudit.review.study.study import CONFIDENCES, PRACTICE, Item, Study, finding, is_answer
+from voxaudit.review.study.study import CONFIDENCES, PRACTICE, Item, Study, finding, is_answer, open_answers
 from voxaudit.stats.proportions import wilson_of
 from voxaudit.stats.ttests import one_sample
 from voxaudit.stats.weighted_choices import confidence_kappa

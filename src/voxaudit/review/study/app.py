@@ -6,12 +6,12 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from voxaudit.review.study.answers import Answers
 from voxaudit.review.study.study import (
     CONFIDENCES,
     HIGHEST,
     LOWEST,
     QUESTIONS,
+    Answers,
     Item,
     Participant,
     Study,

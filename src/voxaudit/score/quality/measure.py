@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -381,7 +381,9 @@ class QualityStore:
                 f"SELECT key, numbers, reason FROM quality WHERE key IN ({marks(some)})", some
             )
             for key, numbers, reason in rows:
-                found[key] = (None if numbers is None else tuple(json.loads(numbers)), reason)
+                with suppress(TypeError, ValueError, RecursionError):  # no numbers of ours: measured again
+                    values = None if numbers is None else tuple(map(float, json.loads(numbers)))
+                    found[key] = (values, reason)
         return found
 
     def add(self, measured: Iterable[tuple[bytes, Measured]]) -> None:
