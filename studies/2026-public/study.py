@@ -261,7 +261,7 @@ def fill_pages() -> None:
     """Write every answer into the pages, between its marks: the command, the table, the sentences."""
     blocks = {question["name"]: block(question) for question in questions()}
     blocks |= {"cost": cost(), "enough": claims()}
-    blocks |= {f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "ravdess")}
+    blocks |= {f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "three", "ravdess")}
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         filled = re.sub(
@@ -326,7 +326,7 @@ def stuttered(corpus: str) -> str:
     cells: dict[str, dict[str, str]] = {}
     for mode in ("realistic", "published"):
         name = f"stutter-{corpus}" + ("" if mode == "realistic" else f"-{mode}")
-        for table in answer(name)["tables"]:
+        for table in answer(name)["tables"] if name in LISTENING else ():
             for row in (dict(zip(table["names"], one, strict=True)) for one in table["rows"]):
                 column, what = f"{row['recognizer']}, {mode}", row.get("kind") or row["severity"]
                 if what == "all kinds":
