@@ -33,6 +33,7 @@ STYLE = """
 .md-grid { max-width: 76rem }
 audio { width: 13rem; height: 2rem }
 td > code, td:first-child code { white-space: nowrap }
+@media (max-width: 45em) { .md-typeset td { min-width: 10rem } }
 """
 OUTSIDE = re.compile(
     r"\]\((\.\./)+([A-Z]+\.md|pyproject\.toml|benchmarks[^)]*|tests[^)]*|src[^)]*)(#[^)]*)?\)"
@@ -245,8 +246,11 @@ def build(out: Path, demo: Path | None) -> None:
             text = OUTSIDE.sub(f"]({home_page})", path.read_text("utf-8"))
             path.write_text(apart(text), "utf-8")
         index = (DOCS / "index.md").read_text("utf-8")
+        notebooks = []
         for path in sorted(pages.glob("notebooks/*.ipynb")):
-            path.with_suffix(".md").write_text(notebook_page(path), "utf-8")
+            page = notebook_page(path)
+            path.with_suffix(".md").write_text(page, "utf-8")
+            notebooks.append({page.partition("\n")[0].lstrip("# "): f"notebooks/{path.stem}.md"})
         (pages / "wide.css").write_text(STYLE, "utf-8")
         made = [{"Python": "python.md"}, {"Perturbations to listen to": "gallery.md"}]
         (pages / "python.md").write_text(python_page(), "utf-8")
@@ -259,7 +263,7 @@ def build(out: Path, demo: Path | None) -> None:
         start = [
             {"Home": "index.md"},
             {"Tutorial": "tutorial.md"},
-            {"A notebook": "notebooks/first-audit.md"},
+            *notebooks,
             {"Demo": "demo.md"},
             {"Questions and answers": "faq.md"},
         ]

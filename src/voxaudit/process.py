@@ -17,9 +17,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables that say how many threads numerical libraries use."""
@@ -245,6 +247,8 @@ def helpers(count: int, start: Callable[[], Child], setup: object) -> Iterator[C
 
     The processes end with the block, whatever they are at.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     own, made = threading.local(), list[Helper]()
 
     def done(work: Callable[..., Any], *arguments: Any) -> Any:

@@ -261,7 +261,7 @@ def fill_pages() -> None:
     """Write every answer into the pages, between its marks: the command, the table, the sentences."""
     blocks = {question["name"]: block(question) for question in questions()}
     blocks |= {"cost": cost(), "enough": claims()}
-    blocks |= {f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "ravdess")}
+    blocks |= {f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "three", "ravdess")}
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         filled = re.sub(
@@ -310,13 +310,13 @@ def table_lines(table: dict[str, Any], question: dict[str, Any]) -> list[str]:
 def claims() -> str:
     """Return how often each method claims a gap with fewer speakers, as a table."""
     rows = answer("enough")["rows"]
-    methods = [name for name in rows[0] if name not in ("group", "against", "speakers")]
+    methods = list(rows[0]["claimed"])
     lines = [
         "| groups | speakers of each |" + "".join(f" {name} |" for name in methods),
         "|---|---|" + "---|" * len(methods),
     ]
     for row in rows:
-        shares = "".join(f" {100 * row[name].count('1') / len(row[name]):.0f} % |" for name in methods)
+        shares = "".join(f" {100 * row['claimed'][name]:.0f} % |" for name in methods)
         lines.append(f"| {row['group']} and {row['against']} | {row['speakers']} |{shares}")
     return "\n".join([*lines, ""])
 
@@ -326,7 +326,7 @@ def stuttered(corpus: str) -> str:
     cells: dict[str, dict[str, str]] = {}
     for mode in ("realistic", "published"):
         name = f"stutter-{corpus}" + ("" if mode == "realistic" else f"-{mode}")
-        for table in answer(name)["tables"]:
+        for table in answer(name)["tables"] if name in LISTENING else ():
             for row in (dict(zip(table["names"], one, strict=True)) for one in table["rows"]):
                 column, what = f"{row['recognizer']}, {mode}", row.get("kind") or row["severity"]
                 if what == "all kinds":

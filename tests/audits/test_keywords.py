@@ -231,6 +231,16 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     server.server_close()
 
 
+@pytest.mark.parametrize("text", ["turn it 4", "turn it off 4"])
+def test_a_class_that_nobody_said_has_no_rate_and_no_sentence(text: str) -> None:
+    answer = keywords(pl.DataFrame({"utterance": ["a"], "reference": ["turn it off"], "text": [text]}))
+    numbers = answer.tables["classes"].filter(pl.col("kind") == "numbers")
+    assert numbers["heard"].to_list() == [1]
+    assert numbers["rate"].to_list() == [None]
+    assert answer.tables["utterances"]["keyword_rate"].to_list() == [None]
+    assert not any("keywords" in one.sentence or "numbers" in one.sentence for one in answer.findings)
+
+
 def test_a_judge_is_asked_only_where_it_is_asked_for_and_decides_nothing(model: Any) -> None:
     url, requests = model
     rows = [

@@ -20,7 +20,7 @@ from voxaudit.perturb.sources import (
 )
 from voxaudit.perturb.sources.builtin import TALKERS
 from voxaudit.perturb.sources.cut import Kept, cut, made_once
-from voxaudit.perturb.sources.recordings import Clip, Recordings
+from voxaudit.perturb.sources.folder import Clip, Recordings
 
 
 def write(path, samples, rate=8000):

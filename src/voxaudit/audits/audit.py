@@ -15,9 +15,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from voxaudit.audits import AUDITS as AUDITS
+from voxaudit.audits import SUMMARIES as SUMMARIES
+from voxaudit.errors import VoxauditError
 from voxaudit.options import Option as Option
 from voxaudit.options import RunOptions, options_of, with_keywords
-from voxaudit.registry import Registry
 
 if TYPE_CHECKING:
     from voxaudit.answer import Answer
@@ -165,43 +167,15 @@ def where_kept(place: str, *files: str) -> Callable[[Scores, Sequence[str]], Ite
     return questions
 
 
-_BUILT_IN = (
-    "accuracy",
-    "versus",
-    "robustness",
-    "disparity",
-    "parity",
-    "slices",
-    "differential",
-    "localize",
-    "hallucination",
-    "keywords",
-    "references",
-    "waiting",
-    "confidence",
-    "stutter",
-    "disfluent",
-    "attack",
-    "breaking",
-    "sequential",
-    "compare",
-    "quality",
-    "power",
-    "score",
-    # one name per line, in the order of a report's chapters
-)
-
-AUDITS = Registry("audit", {name: f"voxaudit.audits.{name}:AUDIT" for name in _BUILT_IN}, "voxaudit.audits")
-"""All audits, in the order of a report's chapters."""
-
-
 def find_audit(name: str) -> Audit:
     """Return the audit of a name; an unknown one raises one line.
 
     >>> find_audit("disparity").source
     'RUN'
     """
-    audit: Audit = AUDITS.load(name)
+    audit = AUDITS.load(name)
+    if not isinstance(audit, Audit):
+        raise VoxauditError(f"audit '{name}' of an installed package is no Audit but {type(audit).__name__}")
     return audit
 
 

@@ -158,7 +158,9 @@ def group_finding(audit: str, compared: Compared, shown: str, open_: str, unit: 
     ratio, about, one = compared
     is_shown = one.p_adjusted is not None and one.p_adjusted <= LEVEL
     size = "infinitely" if not np.isfinite(one.ratio) else f"{one.ratio:.2f}"
-    ends = " to ".join("no limit" if end is None else f"{end:.2f}" for end in (one.low, one.high))
+    ends = " to ".join(
+        "no limit" if end is None or np.isinf(end) else f"{end:.2f}" for end in (one.low, one.high)
+    )
     whom = f"{named(about['group'])} than for {named(about['against'])} ({about['attribute']})"
     said = (shown if is_shown else open_).replace("{more}", "more" if one.ratio >= 1.0 else "fewer")
     said = said.replace("{much}", "more" if one.ratio >= 1.0 else "less")

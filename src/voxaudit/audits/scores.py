@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -773,7 +774,9 @@ def _draw(part: Scores, place: int) -> pl.Expr:
 
 
 def _require_once(sources: Sequence[Source]) -> None:
-    paths = [Path(one).resolve() for one in sources if isinstance(one, str | Path)]
+    paths = [
+        os.path.realpath(one) for one in sources if isinstance(one, str | Path)
+    ]  # also of a link to itself
     twice = next((path for place, path in enumerate(paths) if path in paths[:place]), None)
     if twice is not None:
         raise VoxauditError(f"{twice}: this is given twice; it would count as another random draw of itself")

@@ -7,17 +7,13 @@ import errno
 import os
 import signal
 import sys
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from voxaudit import __version__
-from voxaudit.audits.audit import AUDITS, Audit, find_audit
-from voxaudit.cli import ask
-from voxaudit.cli.output import printable
+from voxaudit.audits import AUDITS, SUMMARIES
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.registry import suggest
 
@@ -43,14 +39,17 @@ BAD_INPUT, UNFORESEEN, INTERRUPTED = 2, 70, 130
 """Exit codes besides 0 (fine) and 1 (a gate failed, and nothing else)."""
 
 _STREAM_ERRORS = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
+_PATH_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EROFS)
+"""What a name, or who may use it, is to blame for: not us."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 fine, 1 a gate failed, 2 bad input, 70 a defect of ours."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
-    if argv is None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminated)
+    if argv is None:
+        with suppress(ValueError):  # only the main thread may
+            signal.signal(signal.SIGTERM, _terminated)
     try:
         return _flushed(arguments)
     except VoxauditError as error:
@@ -73,6 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             _silence()
             _complain(f"the output cannot be written ({error.strerror})")
             return BAD_INPUT
+        if error.filename is not None and error.errno in _PATH_ERRORS:
+            _complain(f"{one_line(os.fsdecode(error.filename), 200)}: {error.strerror}")
+            return BAD_INPUT
         return _unforeseen(error)
     except SystemExit:
         raise
@@ -84,7 +86,7 @@ def _open_streams() -> None:
     """Let streams that were closed (`>&-`) lead nowhere; else the next file to be opened would stand in their place."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def _flushed(arguments: list[str]) -> int:
@@ -109,6 +111,8 @@ def _with_flags(error: VoxauditError) -> str:
 
 
 def _complain(text: str, kind: str = "error: ") -> None:
+    from voxaudit.cli.output import printable
+
     with suppress(OSError, ValueError):  # nobody may be there to read it
         print(f"voxaudit: {kind}{printable(text)}", file=sys.stderr)
 
@@ -171,7 +175,7 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     if parsed.command in COMMANDS:
         return int(import_module(f"voxaudit.cli.{parsed.command}").run(parsed))
-    return ask.run(find_audit(parsed.command), parsed)
+    return int(import_module("voxaudit.cli.ask").run(AUDITS.load(parsed.command), parsed))
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -252,10 +256,11 @@ def _parser(chosen: str | None, *, whole: bool = False) -> argparse.ArgumentPars
 
     about = {"dest": "command", "metavar": "COMMAND", "title": "commands"}
     commands = parser.add_subparsers(**about, parser_class=made)  # type: ignore[call-overload]
-    audits: dict[str, Audit] = {}
+    audits: list[str] = []
     if chosen not in COMMANDS:
-        audits = {name: find_audit(name) for name in ([chosen] if chosen else AUDITS.names())}
-    for name, summary in {**COMMANDS, **{name: one.summary for name, one in audits.items()}}.items():
+        audits = [chosen] if chosen else AUDITS.names()
+    for name in (*COMMANDS, *audits):
+        summary = COMMANDS.get(name) or SUMMARIES.get(name) or AUDITS.load(name).summary
         stop = "" if summary.endswith("?") else "."
         command = commands.add_parser(
             name, help=summary, description=f"{summary[0].upper()}{summary[1:]}{stop}"
@@ -263,8 +268,9 @@ def _parser(chosen: str | None, *, whole: bool = False) -> argparse.ArgumentPars
         if name != chosen and not whole:
             continue
         if name in audits:
-            command.epilog = f"example:\n  {ask.example(audits[name])}"
-            ask.add_arguments(audits[name], command)
+            ask, audit = import_module("voxaudit.cli.ask"), AUDITS.load(name)
+            command.epilog = f"example:\n  {ask.example(audit)}"
+            ask.add_arguments(audit, command)
         else:
             module = import_module(f"voxaudit.cli.{name}")
             command.epilog = f"example:\n  {module.EXAMPLE}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 
 from voxaudit.errors import missing_extra, one_line
@@ -73,6 +73,8 @@ def package_folder(module: str) -> Path | None:
 
 def package_version(package: str) -> str:
     """Return the version of an installed distribution, or "unknown"."""
+    from importlib import metadata  # every worker would take it a tenth longer to start
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -32,6 +32,7 @@ from voxaudit.report.gates import judge
 from voxaudit.run import Run
 from voxaudit.run.folder import read_config, write_config
 from voxaudit.tables import write_atomically
+from voxaudit.wording import counted
 
 NO_GATES = Gates()
 REMEMBERED = "report"
@@ -180,8 +181,8 @@ def _roots(run: Run) -> list[Path]:
 def _subtitle(run: Run) -> str:
     config, corpus, table = run.config, run.config["corpus"], run.corpus
     said = (
-        f"{', '.join(config['recognizers'])}: {corpus['utterances']:,} utterances by {corpus['speakers']:,} speakers in"
-        f" {len(config['scenarios']):,} scenarios"
+        f"{', '.join(config['recognizers'])}: {counted(corpus['utterances'], 'utterance')} by"
+        f" {counted(corpus['speakers'], 'speaker')} in {counted(len(config['scenarios']), 'scenario')}"
     )
     made = "synthetic" in table.columns and set(table["synthetic"].cast(pl.String).unique()) == {"yes"}
     return f"{said}. {SYNTHETIC}" if made else said

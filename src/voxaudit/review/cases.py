@@ -16,7 +16,7 @@ from voxaudit.audio import Audio, read
 from voxaudit.audits.heard import ASKED
 from voxaudit.audits.references.audit import FEWEST, doubted_utterances
 from voxaudit.audits.scores import Transcripts
-from voxaudit.audits.stutter.folder import QUEUE
+from voxaudit.audits.stutter.folder import QUEUE, read_queue
 from voxaudit.corpus import Utterance
 from voxaudit.corpus.base import Corpus
 from voxaudit.errors import VoxauditError, one_line
@@ -450,7 +450,7 @@ class Suspects:
                 status = path.stat()
                 mark = (status.st_mtime_ns, status.st_size)
                 if self._read is None or self._read[0] != mark:
-                    self._read = (mark, read_queue(path))
+                    self._read = (mark, queued_cases(path))
             except OSError as error:
                 raise VoxauditError(f"{path}: cannot read this review queue ({one_line(error)})") from error
             return self._read[1]
@@ -512,22 +512,16 @@ class Suspects:
         return Sound(*replay.stuttered(case["utterance"], case["chain"]))
 
 
-def read_queue(path: Path) -> dict[str, dict[str, Any]]:
+def queued_cases(path: Path) -> dict[str, dict[str, Any]]:
     """Return {id: case} of a review queue; a line that is no case raises one line."""
     cases: dict[str, dict[str, Any]] = {}
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise VoxauditError(f"{path}: this review queue is not UTF-8") from error
-    for number, line in enumerate(lines, start=1):
+    for number, row in enumerate(read_queue(path), start=1):
         try:
-            row = json.loads(line)
-            case: dict[str, Any] = {name: str(row[name]) for name in TEXTS}
+            case: dict[str, Any] = {name: str(row[name]) for name in (*TEXTS, "label")}
             case["similarity"] = float(row["similarity"])
             case["kind"] = row["fault"] if row.get("fault") in KINDS else ""
-            case["label"] = str(row.get("label") or "")
             case["severity"] = row["severity"] if row.get("severity") in SEVERITIES else ""
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             raise VoxauditError(f"{path}: line {number} is not a case of a review queue") from error
         cases[case["id"]] = case
     return cases

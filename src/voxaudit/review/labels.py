@@ -13,7 +13,14 @@ import numpy as np
 import polars as pl
 
 from voxaudit.answer import Table, tabulate
-from voxaudit.audits.stutter.folder import LABELS, QUEUE, false_positive_rate, read_labels
+from voxaudit.audits.stutter.folder import (
+    LABELS,
+    QUEUE,
+    false_positive_rate,
+    read_labels,
+    read_queue,
+    save_queue,
+)
 from voxaudit.errors import VoxauditError
 from voxaudit.review.cases import trial_keys
 from voxaudit.review.store import SOURCES, STORE, STUTTER, TRIALS, Given, LabelStore
@@ -215,14 +222,6 @@ def apply_labels(folder: str | Path, queue: Path | None) -> int:
         before = read_labels(path)
         if all(before.get(case) == label for case, label in settled.items()):
             return 0
-        changed, lines = 0, []
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            label = settled.get(str(row["id"]))
-            if label and label != row.get("label"):
-                row["label"] = label
-                line = json.dumps(row, ensure_ascii=False)
-                changed += 1
-            lines.append(f"{line}\n")
-        write_atomically(path, lambda target: target.write_text("".join(lines), encoding="utf-8"))
-    return changed
+        rows = read_queue(path)
+        save_queue(path, [row | {"label": settled.get(row["id"]) or row["label"]} for row in rows])
+    return sum(settled.get(row["id"], row["label"]) != row["label"] for row in rows)

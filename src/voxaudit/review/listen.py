@@ -20,6 +20,7 @@ AROUND = 1.5
 """Seconds of the recording on either side of what was put in."""
 
 _STYLE = """
+:root{color-scheme:light dark}
 body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
 article{border-top:1px solid #ccc;padding:1rem 0}h2{font-size:1rem;margin:0}.said{margin:.2rem 0}audio{width:100%}
 .bar{position:relative;height:10px;background:#eee;margin:.3rem 0}

@@ -30,7 +30,7 @@ def opened_cache(cache: bool | str | Path) -> Iterator[Cache | None]:
     kept = None
     try:
         kept = Cache(cache_folder() if cache is True else Path(cache)) if cache else None
-    except (OSError, VoxauditError) as error:
+    except VoxauditError as error:
         if cache is not True:
             raise
         _say_without(error)
@@ -49,7 +49,13 @@ class Cache:
     """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:  # a ValueError where the name is none
+            reason = getattr(error, "strerror", None) or one_line(error)
+            raise VoxauditError(
+                f"{one_line(str(folder))}: cannot be the cache ({reason})", see=("cache",)
+            ) from error
         self._database = Database(folder / "transcripts.sqlite", _SCHEMA + TRACES)
         self._broken = False
 
@@ -88,4 +94,4 @@ class Cache:
 
 
 def _say_without(error: Exception) -> None:
-    print(f"voxaudit: the run goes on without the cache: {one_line(error)}", file=sys.stderr)
+    print(f"voxaudit: the run goes on without the cache: {error}", file=sys.stderr)

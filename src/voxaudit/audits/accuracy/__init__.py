@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import Audit
+from voxaudit.audits.audit import SUMMARIES, Audit
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -22,7 +22,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="accuracy",
     title="Accuracy",
-    summary="error rates of every recognizer, scenario and group, with intervals",
+    summary=SUMMARIES["accuracy"],
     example=("runs/first", {"by": ("recognizer", "gender"), "scenario": "clean"}),
     questions=questions,
 )

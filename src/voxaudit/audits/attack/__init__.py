@@ -1,6 +1,6 @@
 """Attacks on recognizers: how little noise, chosen by an adversary, is enough to make them fail."""
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option, where_kept
 
 FOUND = "attack.json"
 """What was found, in the folder of an attack."""
@@ -9,7 +9,7 @@ FOUND = "attack.json"
 AUDIT = Audit(
     name="attack",
     title="Attacks",
-    summary="how little noise, chosen by an adversary, makes a recognizer fail?",
+    summary=SUMMARIES["attack"],
     example=(
         "manifest.csv",
         {"recognizers": "hf:models/wav2vec2", "method": "pgd", "snr": (30, 20), "out": "runs/attack"},

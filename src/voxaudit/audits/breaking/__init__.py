@@ -1,6 +1,6 @@
 """How much disturbance a recognizer bears, for whom: the setting at which errors reach a level, by staircases."""
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option, where_kept
 
 RECORD = "breaking.json"
 """What a finished audit leaves in its folder."""
@@ -9,7 +9,7 @@ RECORD = "breaking.json"
 AUDIT = Audit(
     name="breaking",
     title="Breaking points",
-    summary="how much disturbance a recognizer bears, and for whom",
+    summary=SUMMARIES["breaking"],
     example=(
         "manifest.csv",
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.answer import Answer
@@ -22,7 +22,7 @@ def gate(answer: Answer) -> str | None:
 AUDIT = Audit(
     name="compare",
     title="Two runs compared",
-    summary="paired comparison of two runs: what got better, what got worse; a gate for CI",
+    summary=SUMMARIES["compare"],
     example=("runs/v1 runs/v2", {"attributes": ("gender", "accent"), "out": "runs/v1-v2"}),
     options={
         "attributes": OPTIONS["attributes"].noting("their groups are slices of their own"),

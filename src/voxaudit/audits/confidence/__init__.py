@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -24,7 +24,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="confidence",
     title="Confidence",
-    summary="is it as sure as it is right: reliability, calibration error, which wrong words get through; by group",
+    summary=SUMMARIES["confidence"],
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, or a table with text, reference and confidence (csv, tsv, jsonl, parquet)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -19,7 +19,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="differential",
     title="Groups under disturbance, without reference texts",
-    summary="groups that disturbed speech hurts more; no references needed",
+    summary=SUMMARIES["differential"],
     example=("runs/first", {"attribute": "gender", "exclude": ("scale:0.6", "scale:0.5")}),
     questions=questions,
     source_help="a run's folder, a table of transcripts, or a table of distances (csv, tsv, jsonl, parquet)",

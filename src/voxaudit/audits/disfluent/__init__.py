@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -21,7 +21,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> list[Mapping[str, An
 AUDIT = Audit(
     name="disfluent",
     title="Real disfluent speech",
-    summary="how people who stutter are heard: errors against what they mean and say, by kind and rate of events",
+    summary=SUMMARIES["disfluent"],
     example=("runs/fluencybank", {"beside": "runs/stutter"}),
     options={
         "beside": Option(

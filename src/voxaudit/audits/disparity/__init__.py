@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -23,7 +23,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="disparity",
     title="Groups on clean speech",
-    summary="compare groups by a regression that knows about speakers and confounders",
+    summary=SUMMARIES["disparity"],
     example=("runs/first", {"attribute": "gender", "controls": "age"}),
     questions=questions,
     options={

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -22,7 +22,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="hallucination",
     title="Words that nobody said",
-    summary="words that nobody said: in silence, far from what was said, in loops, too fast; by group",
+    summary=SUMMARIES["hallucination"],
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, or a table of transcripts with their durations (csv, tsv, jsonl, parquet)",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -23,7 +23,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="keywords",
     title="Errors that matter",
-    summary="errors that matter: numbers, letters, names, negations, your own terms; by recognizer, scenario, group",
+    summary=SUMMARIES["keywords"],
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, or a table of transcripts with their references (csv, tsv, jsonl, parquet)",

@@ -370,7 +370,7 @@ def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.Dat
         sums.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left")
         .filter(pl.col("said") + pl.col("heard") > 0)
         .with_columns(
-            rate=(pl.col("errors") / pl.col("said")).replace(float("inf"), None),
+            rate=pl.when(pl.col("said") > 0).then(pl.col("errors") / pl.col("said")),
             recall=(pl.col("kept") / pl.col("said")).fill_nan(None),
             # Of a class that nobody said no word could be right: that is no precision of 0.
             precision=pl.when(pl.col("said") > 0).then(pl.col("kept") / pl.col("heard")).fill_nan(None),
@@ -391,8 +391,10 @@ def _share_table(
     limits = rate_intervals(trials, by, errors="serious", words="trials", most=1.0, confidence=confidence)
     table = sums.join(limits, on=by, how="left", nulls_equal=True, maintain_order="left").with_columns(
         share=pl.col("serious") / pl.col("trials"),
-        keyword_rate=(pl.col("keyword_errors") / pl.col("keyword_said")).fill_nan(None),
-        wer=(pl.col("errors") / pl.col("words")).fill_nan(None),
+        keyword_rate=pl.when(pl.col("keyword_said") > 0).then(
+            pl.col("keyword_errors") / pl.col("keyword_said")
+        ),
+        wer=pl.when(pl.col("words") > 0).then(pl.col("errors") / pl.col("words")),
         low=pl.col("ci_low"),
         high=pl.col("ci_high").clip(upper_bound=1.0),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -45,7 +45,7 @@ def _harshest(scenarios: Iterable[str]) -> list[str]:
 AUDIT = Audit(
     name="localize",
     title="Words that get lost",
-    summary="the words that get lost, for whom, when speech is disturbed; no references needed",
+    summary=SUMMARIES["localize"],
     example=("runs/first", {"attribute": "gender", "exclude": ("scale:0.6", "scale:0.5")}),
     questions=questions,
     source_help="a run's folder, a table of transcripts, or one of word counts (csv, tsv, jsonl, parquet)",

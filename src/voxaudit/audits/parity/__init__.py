@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -47,7 +47,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="parity",
     title="Parity between speakers",
-    summary="compare groups speaker by speaker; say what the data cannot show",
+    summary=SUMMARIES["parity"],
     example=("runs/first", {"attributes": ("gender", "age", "accent")}),
     questions=questions,
     options={

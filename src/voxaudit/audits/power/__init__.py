@@ -1,12 +1,12 @@
 """Power: how many speakers a comparison of groups needs, and what those at hand can show (Herron et al., Eq. 1)."""
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import SUMMARIES, Audit, Option
 from voxaudit.audits.parity import SPEAKER_OPTIONS
 
 AUDIT = Audit(
     name="power",
     title="How many speakers a comparison needs",
-    summary="how many speakers a comparison of groups needs, and what yours can show",
+    summary=SUMMARIES["power"],
     example=("", {"gap": 0.1, "sigma": 0.15}),
     source="[RUN]",
     source_help="a pilot: a run's folder, or a table of scores; can be left out where numbers say it all",

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 AUDIT = Audit(
     name="quality",
     title="Quality of the audio",
-    summary="how good the audio of each scenario sounds, and how difficult that makes it",
+    summary=SUMMARIES["quality"],
     example=("data/manifest.csv", {"scenarios": ("quick", "gaussian_noise:4")}),
     source="INPUT",
     source_help="the folder of a run, a corpus, or audio files",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -21,7 +21,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="references",
     title="References in doubt",
-    summary="references that may be wrong: where most recognizers agree against them, and what that does to the WER",
+    summary=SUMMARIES["references"],
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, or a table of transcripts of three recognizers or more with their references",

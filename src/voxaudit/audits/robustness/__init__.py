@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -19,7 +19,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="robustness",
     title="Robustness",
-    summary="what disturbed speech costs a recognizer: severity curves, groups, ranks",
+    summary=SUMMARIES["robustness"],
     example=("runs/first", {"attributes": "gender", "plot": "curves=curves.svg"}),
     several=True,
     source_help=(

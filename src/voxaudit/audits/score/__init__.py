@@ -1,11 +1,11 @@
 """Score: error rates of transcripts that somebody has already, and how far the text normalizer moves them."""
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import SUMMARIES, Audit, Option
 
 AUDIT = Audit(
     name="score",
     title="Transcripts",
-    summary="word and character error rates of transcripts you already have",
+    summary=SUMMARIES["score"],
     function="voxaudit.audits.score.audit:score_files",
     example=("reference.txt hypothesis.txt", {}),
     source="REF [HYP]",

@@ -1,6 +1,6 @@
 """Hear no more than is needed: speakers one by one, intervals valid at every look, cells stopped when settled."""
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option, where_kept
 
 RECORD = "sequential.json"
 """What an audit that stopped early leaves in its run's folder."""
@@ -9,7 +9,7 @@ RECORD = "sequential.json"
 AUDIT = Audit(
     name="sequential",
     title="Stopped early",
-    summary="hear no more than is needed: stop each cell when its answer is settled",
+    summary=SUMMARIES["sequential"],
     example=("runs/last", {"attribute": "gender", "per_speaker": 4}),
     source="SOURCE",
     source_help="a run's folder or a table of scores, to see what stopping early would have saved; or, where"

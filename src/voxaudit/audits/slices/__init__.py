@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -26,7 +26,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="slices",
     title="Who is failed without a label",
-    summary="find kinds of speech that are served worse, by what was measured: rate, noise, pitch, rarity, room",
+    summary=SUMMARIES["slices"],
     example=("runs/first", {"attributes": ("gender", "accent")}),
     questions=questions,
     options={

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option, where_kept
 
 FOUND, REFUSED = "stutter.json", "refused.txt"
 KEPT = (FOUND, REFUSED)
@@ -11,7 +11,7 @@ KEPT = (FOUND, REFUSED)
 AUDIT = Audit(
     name="stutter",
     title="People who stutter",
-    summary="can people who stutter use it? a search for stuttered speech that is misheard",
+    summary=SUMMARIES["stutter"],
     example=(
         "manifest.csv",
         {"recognizers": ("moonshine", "pocketsphinx"), "budget": 20, "out": "runs/stutter"},

@@ -31,6 +31,7 @@ from voxaudit.perturb.stutter.chain import Chain
 from voxaudit.perturb.stutter.measured import MEASURES, kolmogorov
 from voxaudit.perturb.stutter.recordings import Recording
 from voxaudit.perturb.stutter.sample import PROFILE
+from voxaudit.registry import unknown
 from voxaudit.score import normalizer
 from voxaudit.score.faults import KINDS, fault_severity, find_faults, main_kind
 from voxaudit.stats.proportions import wilson_of
@@ -127,42 +128,44 @@ def write_queue(folder: Path, found: Sequence[Suspicious]) -> Path:
     path = folder / QUEUE
     before = read_labels(path) if path.exists() else {}
     ids = {one.id for one in found}
-    kept = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    judged = [line for line in kept if (id_ := json.loads(line)["id"]) in before and id_ not in ids]
-    lines = [
-        json.dumps(
-            {"id": one.id, **{name: getattr(one, name) for name in _QUEUED}}
-            | {"similarity": round(one.similarity, 6), "label": before.get(one.id, "")},
-            ensure_ascii=False,
-        )
+    kept = read_queue(path) if path.exists() else []
+    rows = [
+        {"id": one.id, **{name: getattr(one, name) for name in _QUEUED}}
+        | {"similarity": round(one.similarity, 6), "label": before.get(one.id, "")}
         for one in found
     ]
-    text = "".join(f"{line}\n" for line in (*lines, *judged))
-    write_atomically(path, lambda target: target.write_text(text, encoding="utf-8"))
+    save_queue(path, [*rows, *(row for row in kept if row["id"] in before and row["id"] not in ids)])
     return path
+
+
+def save_queue(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write the cases of a review queue, a line each."""
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    write_atomically(path, lambda target: target.write_text(text, encoding="utf-8"))
+
+
+def read_queue(path: Path) -> list[dict[str, Any]]:
+    """Return the cases of a review queue as they are written; a line that is none raises one line."""
+    rows = []
+    try:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            try:
+                row = json.loads(line)
+                rows.append({**row, "id": str(row["id"]), "label": str(row.get("label") or "")})
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+                raise VoxauditError(f"{path}: line {number} is not a case of a review queue") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise VoxauditError(f"{path}: cannot read this review queue ({one_line(error)})") from error
+    return rows
 
 
 def read_labels(path: str | Path) -> dict[str, str]:
     """Return {case id: label} of a queue that people have labeled; cases without a label are left out."""
-    path = Path(path)
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise VoxauditError(f"{path}: cannot read this review queue ({one_line(error)})") from error
-    labels: dict[str, str] = {}
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = json.loads(line)
-            id_, label = row["id"], row.get("label") or ""
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise VoxauditError(f"{path}: line {number} is not a case of a review queue") from error
-        if label and label not in LABELS:
-            raise VoxauditError(
-                f"{path}: line {number}: unknown label '{one_line(label, 40)}'. Use one of {', '.join(LABELS)}"
-            )
-        if label:
-            labels[str(id_)] = label
-    return labels
+    rows = read_queue(Path(path))
+    for number, row in enumerate(rows, start=1):
+        if row["label"] not in ("", *LABELS):
+            raise unknown(f"{path}: line {number}: unknown label", row["label"], LABELS, there="Use one of")
+    return {row["id"]: row["label"] for row in rows if row["label"]}
 
 
 def false_positive_rate(labels: Iterable[str]) -> dict[str, Any]:

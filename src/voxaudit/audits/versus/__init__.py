@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -22,7 +22,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="versus",
     title="Head to head",
-    summary="which recognizer is better on the same trials: overall, clean, disturbed, by group; ranks with ties",
+    summary=SUMMARIES["versus"],
     example=("runs/first", {"attributes": ("gender", "accent")}),
     options={
         "attributes": OPTIONS["attributes"].noting("recognizers are compared for each of their groups"),

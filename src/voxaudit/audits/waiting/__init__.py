@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -22,7 +22,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="waiting",
     title="Waiting",
-    summary="seconds until an answer: median, 95th and 99th percentile, by scenario and group; while listening",
+    summary=SUMMARIES["waiting"],
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, a table with `seconds` or `latency_ms`, or a trace (csv, tsv, jsonl, parquet)",

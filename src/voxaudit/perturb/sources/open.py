@@ -18,8 +18,7 @@ from voxaudit.perturb.scenario import PERTURBATIONS, Scenario, source_of, takes_
 from voxaudit.perturb.sources import folder
 from voxaudit.perturb.sources.base import NoiseSource, Signal, Source, digest
 from voxaudit.perturb.sources.builtin import TALKERS
-from voxaudit.perturb.sources.folder import probe
-from voxaudit.perturb.sources.recordings import Clip, Recordings
+from voxaudit.perturb.sources.folder import Clip, Recordings, probe
 from voxaudit.perturb.suites import SLOTS
 from voxaudit.registry import suggest
 
