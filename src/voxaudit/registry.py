@@ -71,9 +71,7 @@ class Registry:
             return getattr(import_module(module), attribute)
         except KeyboardInterrupt:
             raise
-        except (
-            BaseException
-        ) as error:  # one that leaves (`sys.exit(0)`) must not look like a gate that passed
+        except BaseException as error:  # one that leaves (`sys.exit(0)`) is no gate that passed
             raise VoxauditError(
                 f"{self.kind} '{one_line(name, 80)}' cannot be imported from {one_line(target, 80)}"
                 f" ({type(error).__name__}: {one_line(error, 200)}); repair the package that adds it, or remove it"

@@ -306,7 +306,7 @@ def test_a_reason_that_is_no_text_is_kept_as_one(make_corpus, tmp_path, behavior
         )
     assert got["u0"] == words_for(101)
     said = {
-        "odd name": "FileNotFoundError: [Errno 2] no: 'caf\\udce9.wav'",
+        "odd name": "FileNotFoundError: caf\\udce9.wav: no such file",
         "cannot say": "MuteError: its message",
     }
     assert said[behavior] in got["u1"]

@@ -116,7 +116,7 @@ class Toy:
         if self.behavior == "recurses":
             return self.misbehave()
         if self.behavior == "odd name":
-            raise FileNotFoundError(2, "no", "caf\udce9.wav")
+            raise FileNotFoundError("caf\udce9.wav: no such file")
         if self.behavior == "cannot say":
             raise MuteError
         if self.behavior == "refused":
