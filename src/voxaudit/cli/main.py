@@ -241,6 +241,11 @@ class _Parser(argparse.ArgumentParser):
         return [flag for action in self._actions for flag in action.option_strings]
 
 
+def _installed(name: str) -> str:
+    """Return the summary of an audit that an installed package adds; what is no audit raises one line."""
+    return str(import_module("voxaudit.audits.audit").find_audit(name).summary)
+
+
 def _parser(chosen: str | None, *, whole: bool = False) -> argparse.ArgumentParser:
     """Return the parser of all commands, with the arguments of the one that was chosen, or of all (`whole`)."""
     parser = _Parser(
@@ -260,7 +265,7 @@ def _parser(chosen: str | None, *, whole: bool = False) -> argparse.ArgumentPars
     if chosen not in COMMANDS:
         audits = [chosen] if chosen else AUDITS.names()
     for name in (*COMMANDS, *audits):
-        summary = COMMANDS.get(name) or SUMMARIES.get(name) or AUDITS.load(name).summary
+        summary = COMMANDS.get(name) or SUMMARIES.get(name) or _installed(name)
         stop = "" if summary.endswith("?") else "."
         command = commands.add_parser(
             name, help=summary, description=f"{summary[0].upper()}{summary[1:]}{stop}"
