@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Callable
@@ -38,6 +39,11 @@ def pytest_xdist_auto_num_workers() -> int | None:
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected out of the collector's sight: thousands of tests stay to the end."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,19 @@ class Registry:
                 f"Unknown {self.kind} '{one_line(name, 80)}'.{suggest(name, names)} Available: {', '.join(names)}"
             )
         module, _, attribute = target.partition(":")
-        return getattr(import_module(module), attribute)
+        if name in self._entries:
+            return getattr(import_module(module), attribute)
+        try:
+            return getattr(import_module(module), attribute)
+        except KeyboardInterrupt:
+            raise
+        except (
+            BaseException
+        ) as error:  # one that leaves (`sys.exit(0)`) must not look like a gate that passed
+            raise VoxauditError(
+                f"{self.kind} '{one_line(name, 80)}' cannot be imported from {one_line(target, 80)}"
+                f" ({type(error).__name__}: {one_line(error, 200)}); repair the package that adds it, or remove it"
+            ) from error
 
     def _plugins(self) -> dict[str, str]:
         return _declared(self.group, tuple(sys.path))

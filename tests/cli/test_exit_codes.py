@@ -112,6 +112,29 @@ def test_a_name_that_no_file_can_have_is_one_line(tmp_path, capsys, line):
     one_line(capsys.readouterr().err)
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("raise RuntimeError('boom')", "RuntimeError: boom"),
+        ("import sys; sys.exit(0)", "SystemExit: 0"),  # which would look like a gate that passed
+        ("import nowhere", "ModuleNotFoundError: No module named 'nowhere'"),
+        ("", "AttributeError"),
+        ("AUDIT = 3", "is no Audit but int"),
+    ],
+)
+def test_a_broken_plug_in_is_one_line(tmp_path, content, reason):
+    (tmp_path / "broken.py").write_text(content)
+    home = tmp_path / "broken-1.dist-info"
+    home.mkdir()
+    (home / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (home / "entry_points.txt").write_text("[voxaudit.audits]\nbroken = broken:AUDIT\n")
+    done = voxaudit("broken", "run", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 2
+    said = one_line(done.stderr)
+    assert "audit 'broken'" in said
+    assert reason in said
+
+
 def test_a_folder_that_was_deleted_is_one_line(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()

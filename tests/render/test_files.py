@@ -98,6 +98,16 @@ def test_any_name_is_valid_yaml(name):
     assert model["name"] == name.replace("\ud800", "\ufffd")
 
 
+def test_metadata_mention_nobody_and_show_nothing_where_they_are_read_as_markdown():
+    """A comment on a pull request is the whole file."""
+    name = "<img src=http://x/y> @team [a](https://x) `b` ![c](d) *e* #1 ~f~ |"
+    answer = Answer("accuracy", "A", findings=(wer("accuracy", name, "clean", 0.5),))
+    text = to_markdown(report_of(answer, config={"corpus": {"name": name}}))
+    assert front_matter(text)["model-index"][0]["name"] == name
+    assert not set("<>@[]`*#~|") & set(text[4:].partition("\n---\n")[0])
+    assert "://" not in text
+
+
 def test_without_a_rate_there_is_no_metadata():
     assert to_markdown(Report("t", "s", (Question("", ("One.",)),), ())).startswith("# t\n\ns.\n\n- One.\n")
 

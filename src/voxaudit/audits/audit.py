@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 from voxaudit.audits import AUDITS as AUDITS
 from voxaudit.audits import SUMMARIES as SUMMARIES
+from voxaudit.errors import VoxauditError
 from voxaudit.options import Option as Option
 from voxaudit.options import RunOptions, options_of, with_keywords
 
@@ -172,7 +173,9 @@ def find_audit(name: str) -> Audit:
     >>> find_audit("disparity").source
     'RUN'
     """
-    audit: Audit = AUDITS.load(name)
+    audit = AUDITS.load(name)
+    if not isinstance(audit, Audit):
+        raise VoxauditError(f"audit '{name}' of an installed package is no Audit but {type(audit).__name__}")
     return audit
 
 

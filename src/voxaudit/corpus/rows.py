@@ -218,9 +218,8 @@ def detect_format(path: Path) -> tuple[Reader, list[Problem]]:
             if reader.detect(path):
                 return reader, notes
         except Exception as error:  # an installed format that is broken must not keep others from being read
-            notes.append(
-                Problem("broken_format", f"format {name!r} could not be tried: {one_line(error)}", False)
-            )
+            why = one_line(error.__cause__ or error)
+            notes.append(Problem("broken_format", f"format {name!r} could not be tried: {why}", False))
     what = "folder" if path.is_dir() else "file"
     raise CorpusError(
         f"{path}: this {what} is not a corpus that voxaudit knows. Formats: {', '.join(FORMATS.names())};"

@@ -174,8 +174,8 @@ def _describe(name: str) -> Engine:
 def _load(engine: str) -> Any:
     try:
         return ENGINES.load(engine)
-    except (ImportError, AttributeError) as error:
-        raise RecognizerError(f"recognizer '{engine}' cannot be imported ({one_line(error, 200)})") from error
+    except VoxauditError as error:
+        raise RecognizerError(error.message, see=error.see) from error
 
 
 def _build(engine: str, settings: Mapping[str, Any]) -> Recognizer:

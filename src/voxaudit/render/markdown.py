@@ -218,7 +218,11 @@ def _sensible(finding: Finding) -> str | None:
 
 
 def _yaml(text: str) -> str:
-    """Return a double-quoted YAML string, whatever is in it."""
+    """Return a double-quoted YAML string, whatever is in it; as Markdown, too, it is text alone.
+
+    >>> print(_yaml("<img> for @all: http://x"))
+    "\\x3cimg\\x3e for \\x40all\\x3a http\\x3a//x"
+    """
     return '"' + "".join(map(_yaml_character, text)) + '"'
 
 
@@ -228,6 +232,8 @@ def _yaml_character(character: str) -> str:
         return f"\\{character}"
     if 0xD800 <= code <= 0xDFFF:
         return "\ufffd"
-    if character.isprintable():
+    if (
+        character.isprintable() and character not in "<>[]@`&#*~|:"
+    ):  # a comment shows metadata as if it were text
         return character
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -406,7 +406,7 @@ class _Line:
         about = self.slope * (log - self.at)
         about += self.known
         about -= self.bar
-        beyond = np.count_nonzero(about > _NEAR)
+        beyond = int(np.count_nonzero(about > _NEAR))
         some = np.flatnonzero(np.abs(about) <= _NEAR)
         if not beyond <= most < beyond + len(some):
             return None

@@ -253,7 +253,8 @@ def step_down(
 ) -> FloatArray:
     """Return p-values that hold for a whole family: of each margin among the largest of those not larger than it.
 
-    Margins are shuffles x questions, in one matrix or in several with some of the questions each. It is Westfall and Young's step-down procedure. Questions without an answer (nan) belong to no family.
+    Margins are shuffles x questions, in one matrix or in several with some of the questions each. It is Westfall and
+    Young's step-down procedure. Questions without an answer (nan) belong to no family.
 
     >>> shuffled = np.array([[3, 1], [1, 2], [0, 4], [0, 1]], dtype=np.float32)
     >>> step_down(shuffled, shuffled[0]).tolist()

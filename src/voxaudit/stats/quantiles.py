@@ -8,7 +8,7 @@ fewer still where speakers are few. Limits are the order statistics that so many
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 
 import numpy as np
 
@@ -51,12 +51,13 @@ def quantile_limits(
     tail = 0.5 + confidence / 2.0
     size *= (float(stdtrit(max(count - 1, 1), tail)) / float(stdtrit(people - 1, tail))) ** 2
     number = max(int(size), 1)
-    # How many of them may lie below the true quantile: the chance of so many or fewer grows with how many they are.
-    low, high = (
-        bisect_left(range(number + 1), True, key=lambda few: beyond(float(bdtr(few, number, share))))
-        for beyond in (lambda chance: chance > 1.0 - tail, lambda chance: chance >= tail)
-    )
-    high += 1
+
+    # The chance that so many of them or fewer lie below the true quantile: it grows with how many they are.
+    def chance(few: int) -> float:
+        return float(bdtr(few, number, share))
+
+    low = bisect_right(range(number + 1), 1.0 - tail, key=chance)
+    high = bisect_left(range(number + 1), tail, key=chance) + 1
     return (
         estimate,
         # Of a stretch that one independent value stands for, the outer end.

@@ -152,7 +152,7 @@ def sums_by_speaker(
     both = now.known & then.known
     scenarios, pairs, _ = both.shape
 
-    def summed(values: IntArray) -> FloatArray:
+    def summed(values: NDArray[np.int32]) -> FloatArray:
         kept = np.where(both, values, 0)
         out = np.zeros((pairs, scenarios, speakers))
         for scenario, pair in np.ndindex(scenarios, pairs):

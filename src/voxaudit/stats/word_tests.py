@@ -291,7 +291,7 @@ def _side(
 def _spread_of_all(sums: FloatArray) -> FloatArray:
     """Return how much speakers differ in all words together: the variance beyond chance over the share squared."""
     share, variance = _variance(sums)
-    return np.nan_to_num(np.maximum(variance / share**2 - 1.0 / sums[0], 0.0))
+    return np.asarray(np.nan_to_num(np.maximum(variance / share**2 - 1.0 / sums[0], 0.0)))
 
 
 def _variance(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
