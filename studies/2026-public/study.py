@@ -331,8 +331,8 @@ def stuttered(corpus: str) -> str:
                 column, what = f"{row['recognizer']}, {mode}", row.get("kind") or row["severity"]
                 if what == "all kinds":
                     cells.setdefault("before", {})[column] = _rates(row, "_original")
-                elif what != "0" and not row.get("group"):
-                    cells.setdefault(what, {})[column] = _rates(row, "")
+                elif not row.get("group"):
+                    cells.setdefault("before" if what == "0" else what, {})[column] = _rates(row, "")
     heard_by = list(dict.fromkeys(name.rpartition(", ")[0] for name in cells["before"]))
     columns = sorted(cells["before"], key=lambda name: heard_by.index(name.rpartition(", ")[0]))
     lines = ["| |" + "".join(f" {name} |" for name in columns), "|---|" + "---|" * len(columns)]
