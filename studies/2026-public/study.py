@@ -357,9 +357,8 @@ def cost() -> str:
         minutes = sum(one["cpu_s"] or 0 for one in part["sittings"]) / 60
         told = f"{minutes:,.0f} | {len(part['sittings'])}" if part["sittings"] else "not on record | -"
         shown = name if name in LISTENING else f"{name}.toml"
-        rows.append(
-            f"| `{shown}` | {len(part['recognizers'])} | {part['trials']:,} | {part['failures']} | {told} |"
-        )
+        failures = "-" if part["failures"] is None else part["failures"]
+        rows.append(f"| `{shown}` | {len(part['recognizers'])} | {part['trials']:,} | {failures} | {told} |")
     total = sum(part["trials"] for part in lock["parts"].values())
     return "\n".join([*rows, "", f"{total:,} trials in all.", ""])
 
