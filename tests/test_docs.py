@@ -58,7 +58,7 @@ NOT_RUN = {
     r".*\bruns/fluencybank\b": "a corpus that is asked for; tests/audits/test_disfluent.py",
     r".*\bruns/accents\b": "recordings of 110 people, which are downloaded",
     r".*\bruns/stutter\b": "the scores of a stutter audit; tests/audits/test_stutter_command.py",
-    r".*\b(scores/[\w-]+\.parquet|published/|runs/(disturbed|coraal|told))": "tests/test_public_audit.py",
+    r".*\b(scores/[\w-]+\.parquet|published/|runs/(disturbed|coraal|told|sounds))": "tests/test_public_audit.py",
     r".*\b(runs/srb|srb\.toml|runs/two|two\.toml|runs/all|all\.toml)\b": "corpora and models that are downloaded",
     r".*(cv-corpus|amicorpus|ESC-50|ravdess/|hf:)": "a corpus that is downloaded; tests/corpus",
     r"run .*--max-cost": "needs a service with a price; tests/run/test_budget.py",
