@@ -117,10 +117,17 @@ def test_a_length_that_was_never_known_is_no_promise(tmp_path):
     path = tmp_path / "a.wav"
     soundfile.write(path, tone(), 16000)
     whole = path.read_bytes()
-    for said in (0xFFFFFFFF, 0x7FFFFFFF, 0x7FFFF000):
+    for said in (0xFFFFFFFF, 0x7FFFFFFF, 0x7FFFF000, 0x7FFFF000 // 12 * 12):  # SoX writes whole blocks
         path.write_bytes(
             whole[:4] + struct.pack("<I", said) + whole[8:40] + struct.pack("<I", said) + whole[44:]
         )
+        assert len(audio.read(path).samples) == len(tone())
+    path = tmp_path / "a.aiff"
+    soundfile.write(path, tone(), 16000)
+    whole = path.read_bytes()
+    sound = whole.index(b"SSND") + 4
+    for said in (0x7F000008, 0x7F000000 // 12 * 12 + 8):
+        path.write_bytes(whole[:sound] + struct.pack(">I", said) + whole[sound + 4 :])
         assert len(audio.read(path).samples) == len(tone())
     quiet = np.zeros(4 * 16000, np.float32)
     loud = (0.3 * np.random.default_rng(1).standard_normal(16000)).astype(np.float32)

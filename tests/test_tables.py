@@ -83,6 +83,15 @@ def test_more_values_than_can_be_read_are_refused_before_they_are(tmp_path, monk
     assert read_table(path, strings=True).columns == ["id", "audio"]  # lists are not even read
 
 
+def test_a_large_file_may_hold_many_values(tmp_path, monkeypatch):
+    """What a run wrote, however many trials it has, can be read again."""
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"words": pl.int_range(10_000, eager=True).shuffle(1) % 40}).write_parquet(path)
+    monkeypatch.setattr(tables, "MOST_CELLS", 5_000)
+    assert read_table(path).height == 10_000
+    assert tables.collect(tables.scan_table(path, {}), path).height == 10_000
+
+
 def test_all_missing_columns_are_named_at_once():
     with pytest.raises(VoxauditError) as caught:
         require_columns(pl.DataFrame({"errors": [1]}), ["erors", "words"], "t.csv")

@@ -146,8 +146,9 @@ def _promised(file: Any) -> int:
 
 
 _SAID = re.compile(r"^ *(?:data|SSND|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
-_STREAMED = 0x7FFFF000
-"""Bytes that are written for a length that was not known when the header was."""
+_STREAMED = 0x7EFF0000
+"""Bytes. A longer length was written before any was known: the largest there is, or SoX's 0x7FFFF000 (WAV) and
+0x7F000000 (AIFF), in whole blocks."""
 
 
 def _counts_its_frames(raw: BinaryIO) -> bool:

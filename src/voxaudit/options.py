@@ -69,7 +69,7 @@ def out_of_range(value: Any) -> tuple[Field[Any], Range] | None:
     """Return the first field of a dataclass whose value lies outside the range in its metadata, if any does."""
     for one in fields(value):
         allowed, number = one.metadata.get("range"), getattr(value, one.name)
-        if allowed is not None and isinstance(number, int | float) and number not in allowed:
+        if allowed is not None and isinstance(number, Real) and number not in allowed:
             return one, allowed
     return None
 

@@ -62,6 +62,13 @@ def test_words_without_confidence_or_without_letters_are_nobody_s():
     assert answer.detail.select("sure", "right", "wrong").rows() == [(0.5, 1.0, 0.0), (0.7, 1.0, 1.0)]
 
 
+def test_a_column_of_words_without_any_is_as_good_as_none():
+    rows = {"utterance": list("ab"), "text": ["yes"] * 2, "reference": ["yes"] * 2, "speaker": list("st")}
+    table = pl.DataFrame(rows | {"word_times": [None, None], "confidence": [0.9, 0.7]})
+    assert table["word_times"].dtype == pl.Null
+    assert voxaudit.confidence(table).detail["sure"].to_list() == [0.9, 0.7]
+
+
 def test_a_confidence_of_an_answer_is_that_of_each_of_its_words():
     rows = {
         "utterance": list("ab"),

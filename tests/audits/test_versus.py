@@ -277,7 +277,7 @@ def test_transcripts_tell_more_than_the_wer_and_silent_clips_count():
 
 def test_waiting_is_that_of_the_audit_of_waiting_failures_included():
     table = told(WROTE).with_columns(
-        latency_ms=pl.int_range(pl.len()) ** 2 % 37 * 10.0,
+        latency_ms=pl.int_range(pl.len()) ** 2 % 37 * 10.0 * pl.col("recognizer").str.len_chars(),
         failure=pl.when(pl.int_range(pl.len()) % 9 == 0).then(pl.lit("lost")).otherwise(pl.lit("")),
     )
     ours = versus(table).tables["services"].sort("recognizer").select("recognizer", "p50", "p95")

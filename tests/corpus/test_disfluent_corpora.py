@@ -79,6 +79,9 @@ def test_libristutter_says_what_is_meant_and_what_was_put_in(wavs):
         ("87-5-0001", "87", "YES", "none", "yes"),
     ]
     assert all(one.audio.is_file() for one in corpus)
+    write(root / "LibriStutter Annotations/87/5/87-5-0001.csv", f"{'Y' * 200_000},0.0,0.5,0\n")
+    with pytest.raises(CorpusError, match=r"87-5-0001\.csv: cannot be read \(field larger"):
+        read_corpus(root)
 
 
 def test_uclass_says_who_and_how_old_in_its_names(wavs):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
+from voxaudit.perturb.dropout import Drop
 from voxaudit.perturb.suites import SUITES
 
 AEQUEVOX = SUITES["aequevox"].scenarios
@@ -193,6 +194,12 @@ def test_clipping_at_a_share_of_the_peak_does_not_depend_on_the_level():
         assert plain.perturbation.leaves(clip.samples, 8000) == (level < 0.05)
     with pytest.raises(VoxauditError, match="theta must be above 0 and at most 1"):
         parse_scenario("clipping_peak:theta=1.5")
+
+
+@pytest.mark.parametrize("kind", [float, np.float32, np.int64])
+def test_numbers_of_numpy_are_held_to_the_same_ranges(kind):
+    with pytest.raises(ValueError, match="theta must be from 0 to 50"):
+        Drop(theta=kind(60))
 
 
 @pytest.mark.parametrize(("scenario", "passes"), [("lp:theta=900", 100.0), ("hp:theta=500", 2000.0)])

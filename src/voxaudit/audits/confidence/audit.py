@@ -389,7 +389,7 @@ def _by_word(
     read: Scores, frame: pl.DataFrame, said: pl.Series, rule: Normalizer
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return the rows whose words have confidences, and how many; then of every word confidence and rightness."""
-    if "word_times" not in frame.columns:
+    if "word_times" not in frame.columns or not frame["word_times"].count():
         none = np.zeros(0)
         return none.astype(np.int64), none.astype(np.int64), none, none
     words = _timed_words(read, frame)

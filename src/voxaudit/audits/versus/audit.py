@@ -770,11 +770,11 @@ def _beside(
     asked.append(((pl.col("heard") == "") & (pl.col("said") != "") & ~pl.col("failed")).mean().alias("empty"))
     if seconds:
         scale = 1000.0 if seconds == "latency_ms" else 1.0
-        times = pl.lit(pl.Series(replace(scores, frame=frame).numbers(seconds)).fill_nan(None)) / scale
-        longest = times.max().over(
-            "recognizer"
-        )  # what never came is later than all that did, as in `waiting`
-        frame = frame.with_columns(_seconds=pl.when("failed").then(longest).otherwise(times))
+        times = pl.Series(replace(scores, frame=frame).numbers(seconds)).fill_nan(None) / scale
+        frame = frame.with_columns(_seconds=times)
+        # What never came is later than all that did, as in `waiting`.
+        longest = pl.col("_seconds").max().over("recognizer")
+        frame = frame.with_columns(_seconds=pl.when("failed").then(longest).otherwise("_seconds"))
         asked.append(pl.col("_seconds").drop_nulls().sort().alias("waits"))
     if "cost" in frame.columns:
         frame = frame.with_columns(_cost=pl.Series(replace(scores, frame=frame).numbers("cost")))

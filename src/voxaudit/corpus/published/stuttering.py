@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.chat import chat_utterance
 from voxaudit.corpus.delimited import delimited_header, read_delimited
 from voxaudit.corpus.disfluent import CODED, EVENT_LIST, SURFACE, Event, written_events
@@ -14,6 +15,7 @@ from voxaudit.corpus.folder import glimpse
 from voxaudit.corpus.recordings import audio_by_name
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
 from voxaudit.corpus.text_files import read_lines
+from voxaudit.errors import one_line
 
 SEP_LABELS = ("SEP-28k-Extended_clips.csv", "SEP-28k_labels.csv", "fluencybank_labels.csv")
 MAJORITY = 2
@@ -172,7 +174,10 @@ def _libristutter(path: Path, files: list[Path]) -> Rows:
 
     def records() -> Iterator[dict[str, object]]:
         for file in files:
-            rows = [row for row in csv.reader(read_lines(file)) if len(row) == 4]
+            try:
+                rows = [row for row in csv.reader(read_lines(file)) if len(row) == 4]
+            except csv.Error as error:
+                raise CorpusError(f"{file}: cannot be read ({one_line(error)})") from error
             events = [
                 _LIBRISTUTTER_EVENTS[row[3].strip()] for row in rows if row[3].strip() in _LIBRISTUTTER_EVENTS
             ]
