@@ -8,8 +8,7 @@ from toy_runs import WORDS, write_run
 
 from voxaudit.answer import Finding
 from voxaudit.render.document import sentence_of
-from voxaudit.report.build import build_report, write_report
-from voxaudit.report.first_screen import MOST_OPEN, OPEN, first_screen
+from voxaudit.report.build import MOST_OPEN, OPEN, build_report, first_screen, write_report
 from voxaudit.run.folder import Run
 from voxaudit.score.run import score_run
 from voxaudit.stats.group_means import FEWEST_CROSSED
