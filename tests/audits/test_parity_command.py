@@ -111,7 +111,7 @@ def test_findings_are_the_gaps_and_one_sums_them_up(answer):
         worst.sentence,
     )
     assert others[0].sentence.startswith("With age held fixed, x gets ")
-    assert ". As observed it is " in others[0].sentence
+    assert "; as observed it is " in others[0].sentence
     gaps = others[-6:]
     # Each recognizer before their mean.
     assert [finding.recognizer for finding in gaps] == ["x", "x", "y", "y", None, None]
@@ -140,7 +140,7 @@ def test_findings_are_the_gaps_and_one_sums_them_up(answer):
     assert re.fullmatch(
         rf"x gets {number} % of the words of m speakers \(gender\) wrong and {number} % of those of f speakers,"
         rf" averaged over speakers: a gap of {number} percentage points \({number} to {number}\) is shown,"
-        rf" p [<=] {number} among 12 comparisons\. With age held fixed it is {number}"
+        rf" p [<=] {number} among 12 comparisons; with age held fixed it is {number}"
         rf" \({number} to {number}\), shown too\.",
         men.sentence,
     )

@@ -44,7 +44,7 @@ def test_an_illness_that_looks_like_a_sex_difference():
     assert fixed > 0.05
     gap = found.tables["gaps"].filter(attribute="sex").row(0, named=True)
     assert (gap["group"], gap["verdict"], gap["fixed_verdict"]) == ("man", "shown", "not_shown")
-    assert "With illness held fixed it is" in found.finding("parity/all/sex/wer_gap").sentence
+    assert "with illness held fixed it is" in found.finding("parity/all/sex/wer_gap").sentence
     # Alike only for somebody who says what alike is.
     asked = parity(parkinson(0), attributes=["sex", "illness"], gap=0.02).tables["conditional"]
     assert asked.filter(attribute="sex")["verdict"].item() == "alike"

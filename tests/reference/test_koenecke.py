@@ -96,7 +96,7 @@ def test_a_gap_that_is_masked_is_found(document):
         "not_shown",
     )
     assert fixed["p_adjusted"] < 0.02
-    assert ". As observed it is 6.8 (0.0 to 13.8), not shown." in fixed["sentence"]
+    assert "; as observed it is 6.8 (0.0 to 13.8), not shown." in fixed["sentence"]
     [check] = rows(document, "checklist", recognizer="apple", practice="conditional parity (3.3.2)")
     assert (check["status"], "shown only with" in check["why"]) == ("caution", True)
     ids = list(findings)

@@ -28,8 +28,9 @@ def test_fabricated_pairs_are_told_from_others(folder: Path) -> None:
 
 def test_people_do_not_loop_or_speak_impossibly_fast(folder: Path) -> None:
     calls = pl.read_csv(folder / "mu_bench" / "transcripts.csv.gz")
-    loops, _, fast, _ = (
+    loops, heard, fast, _ = (
         int(value)
         for _, value in real_loops(calls.with_columns(pl.col("text", "reference").fill_null("")), [])
     )
-    assert (loops, fast) == (0, 0)
+    # Beside what was said nothing is a loop; by itself one text is: a caller says no ten times in a row.
+    assert (loops, heard, fast) == (1, 0, 0)

@@ -335,9 +335,9 @@ def _gap_finding(
     count = pairs["p"].count() if pairs.height else 0
     more = _others(row, pairs) if row["verdict"] == "shown" else ""
     if fixed:
-        more += _beside(row, "observed", "As observed")
+        more += _beside(row, "observed", "as observed")
     elif held:
-        more += _beside(row, "fixed", held)
+        more += _beside(row, "fixed", held[0].lower() + held[1:])
     own = row["recognizer"] != MEAN
     return _finding(row, detail, said, "wer_gap_fixed" if fixed else "wer_gap", count, more, fixed and own)
 
@@ -373,7 +373,7 @@ def _finding(
             )
             open_ = not_excluded(excludes, "one")
             said += f"; no gap is shown{alone}: the difference is {gap}, {sure}, and {open_}"
-        said += f".{more}"
+        said += f"{more}."
     return Finding(
         id=finding_id(AUDIT, name, scenario, row["attribute"], measure),
         measure=measure,
@@ -401,7 +401,7 @@ def _others(row: Mapping[str, Any], pairs: pl.DataFrame) -> str:
             up = other["estimate"] > 0.0
             worse, better = (other["group"], other["against"]) if up else (other["against"], other["group"])
             said.append(f"{worse} over {better} ({signed(abs(other['estimate']))})")
-    return f" Shown too: {listed(said, 3)}." if said else ""
+    return f"; shown too: {listed(said, 3)}" if said else ""
 
 
 def _beside(row: Mapping[str, Any], name: str, words: str) -> str:
@@ -412,7 +412,7 @@ def _beside(row: Mapping[str, Any], name: str, words: str) -> str:
     word = {"shown": "shown", "alike": "alike", "not_shown": "not shown"}[verdict]
     also = "" if verdict != row["verdict"] else " either" if verdict == "not_shown" else " too"
     gap = points_interval(*(row[f"{name}_{end}"] for end in ("estimate", "low", "high")))
-    return f" {words} it is {gap}, {word}{also}."
+    return f"; {words} it is {gap}, {word}{also}"
 
 
 def _sum_up(findings: Sequence[Finding], pairs: pl.DataFrame, detail: Parity) -> Finding:
