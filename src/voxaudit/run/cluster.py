@@ -179,11 +179,10 @@ def _patience(place: str, screen: int) -> Iterator[None]:
     watcher.start()
     try:
         yield
-    except KeyboardInterrupt:
-        if late.is_set():
-            raise ConnectionError(
-                f"no answer in {PATIENT_SECONDS:g} s; is this the port of its head?"
-            ) from None
+    except (KeyboardInterrupt, ConnectionError) as error:
+        if isinstance(error, ConnectionError) or late.is_set():  # Ray gave up first, or was interrupted
+            why = f"no answer in {PATIENT_SECONDS:g} s" if late.is_set() else str(error)
+            raise ConnectionError(f"{why}; is this the port of its head?") from None
         raise
     finally:
         over.set()
