@@ -46,7 +46,9 @@ class Problem:
 class CorpusError(VoxauditError):
     """A corpus that cannot be used as it is. The message lists every fatal problem; `problems` has them all."""
 
-    def __init__(self, message: str, problems: tuple[Problem, ...] = (), *, see: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, message: str, problems: tuple[Problem, ...] = (), *, see: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(message, see=see)
         self.problems = problems
 
