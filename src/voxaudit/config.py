@@ -432,7 +432,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _corpora(document: Mapping[str, Any], path: Path) -> list[CorpusConfig]:
     """Return `[corpus]` and the `[[corpora]]`, one of clean speech first."""
     further = document.get("corpora", [])
-    given = [("corpus", document["corpus"])] if "corpus" in document or not further else []
+    given = [("corpus", document.get("corpus", {}))] if "corpus" in document or not further else []
     given += [(f"corpora.{number}", content) for number, content in enumerate(further, start=1)]
     read = [_corpus(content, path, section) for section, content in given]
     clean = next((place for place, one in enumerate(read) if one.role is None), None)

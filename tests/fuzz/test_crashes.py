@@ -8,6 +8,7 @@ from fuzz_readers import READERS, SEEDS, read
 CRASHES: list[tuple[str, bytes]] = [
     ("audit.toml", b"x = " + b"[" * 20_000),
     ("audit.toml", b"[run]\nseed = " + b"9" * 10_000),
+    ("audit.toml", b'[recognizers.x]\nengine = "moonshine"\n'),
     ("words.jsonl", b"[" * 20_000),
     ("run.json", b"[" * 200_000),
     ("run.json", b'{"format": 1, "seed": null}'),
