@@ -142,6 +142,19 @@ def test_a_length_that_was_never_known_is_no_promise(tmp_path):
         audio.read(path)
 
 
+def test_flac_without_a_length_is_named(tmp_path):
+    """An encoder that writes to a pipe cannot go back to fill in how many samples there were."""
+    path = tmp_path / "a.flac"
+    soundfile.write(path, tone(), 16000)
+    whole = bytearray(path.read_bytes())
+    whole[21] &= 0xF0
+    whole[22:26] = bytes(4)
+    path.write_bytes(whole)
+    for asked in ({}, {"start": 0.1, "duration": 0.2}):
+        with pytest.raises(AudioError, match="does not say how long it is"):
+            audio.read(path, **asked)
+
+
 def test_a_segment_after_the_end_is_refused(tmp_path):
     path = tmp_path / "a.wav"
     soundfile.write(path, tone(), 16000)

@@ -92,6 +92,11 @@ def read(
                     f"{name}: has {own_rate:,} samples per second, under the limit of {limits.lowest_rate:,}"
                     " (`lowest_rate`)"
                 )
+            if file.frames >= _UNKNOWN:
+                raise AudioError(
+                    f"{name}: does not say how long it is, as where it was written to a pipe. Convert it to WAV or FLAC"
+                    " first, for example with ffmpeg."
+                )
             first = round(min(start * own_rate, file.frames + 1))
             if first > file.frames:
                 raise AudioError(
@@ -134,6 +139,21 @@ def read(
     return audio if rate is None else resample(audio, rate)
 
 
+def length(path: str | Path) -> float | None:
+    """Return how many seconds a local recording lasts, as its header says; None where that is not known.
+
+    >>> length("missing.wav") is None
+    True
+    """
+    import soundfile
+
+    try:
+        about = soundfile.info(str(path))
+    except (soundfile.SoundFileError, OSError, RuntimeError, TypeError):
+        return None
+    return None if about.frames >= _UNKNOWN else float(about.frames / about.samplerate)
+
+
 # Recordings that were cut short. FLAC says so by itself; an MP3 file without a count of its frames cannot.
 
 
@@ -149,6 +169,8 @@ _SAID = re.compile(r"^ *(?:data|SSND|Data Size) *: (\d+) \(should be (\d+)\)", r
 _STREAMED = 0x7EFF0000
 """Bytes. A longer length was written before any was known: the largest there is, or SoX's 0x7FFFF000 (WAV) and
 0x7F000000 (AIFF), in whole blocks."""
+_UNKNOWN = 2**63 - 1
+"""Frames, in libsndfile's words, of a FLAC file whose header has no count; it cannot be read in pieces."""
 
 
 def _counts_its_frames(raw: BinaryIO) -> bool:

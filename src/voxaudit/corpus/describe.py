@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from voxaudit.audio import length
 from voxaudit.corpus.base import Corpus
 
 MOST_ATTRIBUTES = 30
@@ -78,17 +79,6 @@ def durations(table: pl.DataFrame) -> pl.Series:
     known = table["duration"].cast(pl.Float64)
     if not known.null_count() or "audio" not in table.columns:
         return known
-    rows = zip(known, table["audio"], table["start"], strict=True)
-    return pl.Series(
-        [_length(audio, start) if one is None else one for one, audio, start in rows], dtype=pl.Float64
-    )
-
-
-def _length(path: str, start: float | None) -> float | None:
-    import soundfile
-
-    try:
-        about = soundfile.info(path)
-    except (soundfile.SoundFileError, OSError, RuntimeError, TypeError):
-        return None
-    return max(float(about.frames / about.samplerate) - (start or 0.0), 0.0)
+    found = [length(path) if one is None else None for one, path in zip(known, table["audio"], strict=True)]
+    rest = pl.Series(found, dtype=pl.Float64) - table["start"].fill_null(0.0)
+    return known.fill_null(rest.clip(0.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from voxaudit import audio
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import Scenario
 from voxaudit.recognize import Recognizer
@@ -70,13 +71,7 @@ class Meter:
     def _whole(self, path: str) -> float:
         # Trials of one recording come one after the other: remembering the last one is enough.
         if self._known[0] != path:
-            import soundfile
-
-            try:
-                found = float(soundfile.info(path).duration)
-            except (soundfile.SoundFileError, OSError, RuntimeError, TypeError):
-                found = 0.0
-            self._known = (path, found)
+            self._known = (path, audio.length(path) or 0.0)
         return self._known[1]
 
 
