@@ -90,6 +90,15 @@ def named(group: object) -> str:
     return MISSING if group is None else str(group)
 
 
+def speakers_of(group: object, attribute: str | None = None) -> str:
+    """Return the people of a group, as sentences have them; the attribute is named with the first of several groups.
+
+    >>> f"for {speakers_of('north', 'accent')} than for {speakers_of('south')}"
+    'for north speakers (accent) than for south speakers'
+    """
+    return f"{named(group)} speakers" + (f" ({attribute})" if attribute else "")
+
+
 def spoken(name: str) -> str:
     """Return a name of the code as people write it: `time_pitch` is `time pitch`."""
     return name.replace("_", " ")

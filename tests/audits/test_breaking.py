@@ -115,7 +115,9 @@ def test_findings_have_the_numbers_units_and_sentences(corpus):
     gap = answer.finding("breaking/mine/amp/group/a/b/breaking_point_ratio")
     assert (gap.verdict, gap.unit, gap.against, gap.family) == ("shown", "ratio", "b", "comparisons")
     # Softer is harsher: whoever bears a smaller factor breaks later.
-    assert gap.sentence.startswith("mine breaks later for a (group) than for b under amp: 0.2")
+    assert gap.sentence.startswith(
+        "mine breaks later for a speakers (group) than for b speakers under amp: 0.2"
+    )
     assert f"{gap.estimate:.2f} times ({gap.low:.2f} to {gap.high:.2f})" in gap.sentence
     row = answer.tables["differences"].row(0, named=True)
     assert (row["estimate"], row["p"], row["p_adjusted"]) == (gap.estimate, gap.p, gap.p_adjusted)
@@ -222,7 +224,9 @@ def test_a_group_of_one_speaker_has_no_number(corpus):
     answer = audit(small)
     assert answer.detail.points[0].value is not None
     assert answer.detail.points[1].why_not == "too_few_speakers"
-    assert answer.findings[1].sentence.endswith("for b (group): 1 speaker, and at least 5 are needed.")
+    assert answer.findings[1].sentence.endswith(
+        "for b speakers (group): 1 speaker, and at least 5 are needed."
+    )
     assert answer.findings[1].code == answer.refusals[0].code == "too_few_speakers"
     assert not answer.detail.differences
 
@@ -254,7 +258,7 @@ def test_the_command(corpus, tmp_path, capsys):
     assert main(command) == 0
     said = capsys.readouterr().out
     assert "50.0 %   0.1" in said
-    assert "breaks later for a (group) than for b" in said
+    assert "breaks later for a speakers (group) than for b speakers" in said
     assert main([*command, "--ends", "loud"]) == 2
     assert "takes numbers" in capsys.readouterr().err
     assert main([*command, "--ends", "1"]) == 2

@@ -104,7 +104,10 @@ def test_findings_say_who_is_hurt_by_how_much_and_count_for_the_gate(planted, ca
         False,
     )
     gap = f"{100 * wer['estimate']:.1f} percentage points ({100 * wer['low']:.1f} to {100 * wer['high']:.1f})"
-    assert f"raises the word error rate by {gap} more for female than for male (gender)" in wer["sentence"]
+    assert (
+        f"raises the word error rate by {gap} more for female speakers (gender) than for male speakers"
+        in wer["sentence"]
+    )
     [row] = [row for row in rows(found, "growth") if row["by"] == "error rates"]
     assert (row["gap"], row["low"], row["high"]) == (wer["estimate"], wer["low"], wer["high"])
     assert row["value"] - row["value_against"] == pytest.approx(row["gap"])

@@ -142,7 +142,7 @@ def test_the_interaction_is_printed(table: Path, capsys: pytest.CaptureFixture[s
     assert "How many times as much a group's errors grow as those of the other" in text
     said = " ".join(text.split())
     assert re.search(
-        r"- toy: from clean to noise the errors of m \(gender\) grow [\d. (to)]+ times as much", said
+        r"- toy: from clean to noise the errors of m speakers \(gender\) grow [\d. (to)]+ times as much", said
     )
     assert re.search(r"no difference is shown; \d\.\d\d times is not excluded", said)
     finding = asked(capsys, *arguments[1:])["findings"][1]

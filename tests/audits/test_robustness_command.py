@@ -464,15 +464,15 @@ def test_groups_under_disturbance_are_ratios_with_their_family():
     assert finding.family == "5 comparisons of groups under disturbance"
     fewer = f"{100 * (1 - finding.estimate):.0f} % fewer errors ({finding.estimate:.2f} times as many"
     assert finding.sentence == (
-        f"Over all disturbances, r makes {fewer}, {finding.low:.2f} to {finding.high:.2f}) for n (accent) than for s"
-        " (9.5 % against 18.5 % of the words)."
+        f"Over all disturbances, r makes {fewer}, {finding.low:.2f} to {finding.high:.2f}) for n speakers (accent)"
+        " than for s speakers (9.5 % against 18.5 % of the words)."
     )
     alike = voxaudit.robustness(
         groups().with_columns(accent=pl.col("speaker").str.slice(1).cast(pl.Int64) < 6), attributes=["accent"]
     )
     finding = alike.finding("robustness/r/overall/accent/false/wer_ratio")
     assert finding.verdict == "not_shown"
-    assert "no gap between false and true (accent) is shown for r" in finding.sentence
+    assert "no gap between false and true speakers (accent) is shown for r" in finding.sentence
     assert finding.excludes in (finding.low, finding.high)
     farthest = max(finding.high, 1 / finding.low)
     assert finding.sentence.endswith(f"; a gap of up to {farthest:.2f} times is not excluded.")
@@ -488,9 +488,10 @@ def test_whether_disturbance_widens_the_gap_is_a_finding_of_its_own():
     assert (finding.verdict, finding.excludes) == ("shown", None)
     assert finding.family == "4 changes of gaps under disturbance"
     assert finding.sentence == (
-        "Under disturbance the gap between n and s (accent) is wider in proportion, compared with clean speech, for r:"
-        f" 0.51 instead of 1.00 times as many errors for n, 0.51 ({finding.low:.2f} to {finding.high:.2f}) times that"
-        " (n from 3.5 % to 9.5 % of the words, s from 3.5 % to 18.5 %)."
+        "Under disturbance the gap between n and s speakers (accent) is wider in proportion, compared with"
+        f" clean speech, for r: 0.51 instead of 1.00 times as many errors for n speakers,"
+        f" 0.51 ({finding.low:.2f} to {finding.high:.2f}) times that (n from 3.5 % to 9.5 % of the"
+        " words, s from 3.5 % to 18.5 %)."
     )
     # Who has few errors on clean speech may have them multiplied by more: that is no gap against them.
     fewer = groups().with_columns(
@@ -501,7 +502,7 @@ def test_whether_disturbance_widens_the_gap_is_a_finding_of_its_own():
     finding = voxaudit.robustness(fewer, attributes=["accent"]).finding(finding.id)
     assert (finding.verdict, finding.estimate > 1.0) == ("shown", True)
     assert finding.sentence.startswith(
-        "Under disturbance the gap between n and s (accent) is narrower in proportion"
+        "Under disturbance the gap between n and s speakers (accent) is narrower in proportion"
     )
     alike = voxaudit.robustness(
         groups().with_columns(accent=pl.col("speaker").str.slice(1).cast(pl.Int64) < 6), attributes=["accent"]
@@ -509,7 +510,8 @@ def test_whether_disturbance_widens_the_gap_is_a_finding_of_its_own():
     finding = alike.finding("robustness/r/overall/accent/false/wer_ratio_change")
     assert (finding.verdict, finding.excludes) == ("not_shown", max(finding.low, finding.high))
     assert (
-        "Disturbance is not shown to change the gap between false and true (accent) for r" in finding.sentence
+        "Disturbance is not shown to change the gap between false and true speakers (accent) for r"
+        in finding.sentence
     )
     assert f"; up to {finding.excludes:.2f} times is not excluded." in finding.sentence
 

@@ -109,12 +109,13 @@ def test_a_planted_gap_is_shown_early_and_its_absence_too():
         *(by["noise"].low, by["noise"].high),
     )
     assert (
-        f"gets {100 * shown.estimate:.1f} percentage points more words wrong for b (group)" in shown.sentence
+        f"gets {100 * shown.estimate:.1f} percentage points more words wrong for b speakers (group)"
+        in shown.sentence
     )
-    assert f"than for a under noise ({100 * shown.low:+.1f} to" in shown.sentence
+    assert f"than for a speakers under noise ({100 * shown.low:+.1f} to" in shown.sentence
     alike = answer.finding("sequential/mine/clean/group/b/wer_gap")
     assert alike.sentence.startswith(
-        "mine serves b (group) and a alike on clean speech, within 10 percentage"
+        "mine serves b and a speakers (group) alike on clean speech, within 10 percentage"
     )
     assert answer.finding("sequential/trials").estimate == found.trials
     assert answer.tables["gaps"]["verdict"].to_list() == ["alike", "shown"]
@@ -393,7 +394,7 @@ def test_the_command_hears_and_replays(corpus, tmp_path, capsys):
     assert main(["sequential", str(tmp_path / "run"), "--attribute", "gender", "--margin", "0.01"]) == 0
     shown = capsys.readouterr().out
     assert "percentage points" in shown
-    assert "for b (gender) than for a" in shown or "for a (gender) than for b" in shown
+    assert "for b speakers (gender) than for a" in shown or "for a speakers (gender) than for b" in shown
     assert "was stopped early itself" in shown
     assert main(["sequential", str(tmp_path / "run"), "--attribute", "color"]) == 2
     assert "no column 'color'" in capsys.readouterr().err

@@ -81,7 +81,7 @@ def test_a_group_that_waits_twice_as_long_is_shown_and_one_that_does_not_is_not(
     found = measured(answer, "seconds_ratio")
     assert (found.verdict, found.group, found.against) == ("shown", "other", "native")
     assert found.low < 2.0 < found.high
-    assert "takes longer to answer for other than for native (accent)" in found.sentence
+    assert "takes longer to answer for other speakers (accent) than for native speakers" in found.sentence
     alike = measured(voxaudit.waiting(group_table(1.0), attributes="accent"), "seconds_ratio")
     assert alike.verdict == "not_shown"
     assert "is not shown to take longer to answer" in alike.sentence

@@ -20,7 +20,7 @@ from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.group_ratios import Judged, Rates, Shares, judge
 from voxaudit.stats.labels import Labels
 from voxaudit.stats.permutations import LEVEL, Shuffles
-from voxaudit.wording import named, p_value
+from voxaudit.wording import named, p_value, speakers_of
 
 FAMILY = "groups"
 FEWEST_CASES = 5
@@ -161,7 +161,7 @@ def group_finding(audit: str, compared: Compared, shown: str, open_: str, unit: 
     ends = " to ".join(
         "no limit" if end is None or np.isinf(end) else f"{end:.2f}" for end in (one.low, one.high)
     )
-    whom = f"{named(about['group'])} than for {named(about['against'])} ({about['attribute']})"
+    whom = f"{speakers_of(about['group'], about['attribute'])} than for {speakers_of(about['against'])}"
     said = (shown if is_shown else open_).replace("{more}", "more" if one.ratio >= 1.0 else "fewer")
     said = said.replace("{much}", "more" if one.ratio >= 1.0 else "less")
     said = said.replace("{longer}", "longer" if one.ratio >= 1.0 else "less time")

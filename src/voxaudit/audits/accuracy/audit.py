@@ -31,7 +31,7 @@ from voxaudit.perturb.describe import aside
 from voxaudit.score.table import SCORE_COLUMNS
 from voxaudit.stats.concentration import COLUMNS, concentration
 from voxaudit.stats.rates import lower_limits_together, rate_intervals
-from voxaudit.wording import counted, listed, named, percent, percent_interval
+from voxaudit.wording import counted, listed, named, percent, percent_interval, speakers_of
 
 BY = ("recognizer", "scenario")
 SPEAKER = "_speaker"
@@ -185,7 +185,7 @@ def _rates(rates: pl.DataFrame, by: Sequence[str], pooled: str, on_whom: str) ->
             "group": group,
         }
         id_ = finding_id("accuracy", *keys.values(), "wer")
-        whom = (f" for {group} ({keys['attribute']})" if group else "") + pooled
+        whom = (f" for {speakers_of(group, keys['attribute'])}" if group else "") + pooled
         if row["wer"] is None:
             sentence = (
                 f"{who or 'The recognizer'}: no error rate{whom}; it needs speech with reference texts."

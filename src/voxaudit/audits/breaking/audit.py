@@ -59,7 +59,7 @@ from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.censored import compare_groups, mean_interval
 from voxaudit.stats.permutations import LEVEL
 from voxaudit.stats.psychometric import FloatArray, Track, misfit, order_of_harm, run_tracks, thresholds
-from voxaudit.wording import counted, listed, p_value, spoken
+from voxaudit.wording import counted, listed, p_value, speakers_of, spoken
 
 NAME, TITLE = "breaking", "Breaking points"
 FAMILY = "comparisons"
@@ -524,7 +524,7 @@ class _Words:
         return f"{self.axis.number(value)} {self.unit}"
 
     def group(self, group: str) -> str:
-        return group if self.attribute is None else f"{group} ({self.attribute})"
+        return group if self.attribute is None else speakers_of(group, self.attribute)
 
     def finding(self, measure: str, one: Point | Difference, group: str | None, **more: Any) -> Finding:
         """Return the finding about one recognizer and group."""
@@ -562,7 +562,9 @@ class _Words:
         who, name, people = self.group(point.group), point.recognizer, counted(point.speakers, "speaker")
         gets = f"{100 * point.level:.0f} % of the words wrong {self.under}"
         none = f"{name} has no breaking point {self.under} for {who}:"
-        aside = f"{who}, {people}" if self.attribute else f"{point.speakers} speakers"
+        aside = (
+            f"{point.group} ({self.attribute}), {people}" if self.attribute else f"{point.speakers} speakers"
+        )
         aside += f"; {point.never} of them never" if point.never else ""
         aside += f"; {point.always} of them at the mild end already" if point.always else ""
         if point.value is not None and point.low is not None and point.high is not None:
@@ -608,7 +610,7 @@ class _Words:
             for end in (one.low, one.high)
         )
         sure = f"{self._gap(one.value)} ({low} to {high}), {p_value(one.p_adjusted)}"
-        whom = f"for {self.group(one.group)} than for {one.against} {self.under}"
+        whom = f"for {self.group(one.group)} than for {speakers_of(one.against)} {self.under}"
         if not one.shown:
             largest = self._largest(one)
             up_to = (

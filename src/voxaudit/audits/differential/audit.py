@@ -43,7 +43,16 @@ from voxaudit.score.normalize import Normalizer
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.speaker_permutations import Grid, SpeakerSums
-from voxaudit.wording import counted, in_points, listed, not_excluded, p_value, percent, points_interval
+from voxaudit.wording import (
+    counted,
+    in_points,
+    listed,
+    not_excluded,
+    p_value,
+    percent,
+    points_interval,
+    speakers_of,
+)
 
 UNLIKE_CLEAN = 0.2
 """Groups whose clean distances differ by more than this are not counted without a word about it."""
@@ -405,7 +414,7 @@ def _sentence(found: Differential, row: Mapping[str, Any], measure: str, exclude
     else:
         claim = f"disturbed speech drives recognizers {gap} further apart"
         doubt = "disturbed speech is not shown to drive recognizers further apart"
-    claim += f" for {row['group']} than for {row['against']} ({found.attribute})"
+    claim += f" for {speakers_of(row['group'], found.attribute)} than for {speakers_of(row['against'])}"
     if row["verdict"] == "shown":
         text = f"{claim}: {own}, {p_value(row['p_adjusted'])} with everything asked taken together."
     elif row["verdict"] == "refused":
@@ -424,8 +433,8 @@ def _disagreement(found: Differential, row: Mapping[str, Any], excludes: float |
     people = " and ".join(f"{sizes[row[end]]:,}" for end in ("group", "against"))
     text = (
         f"Without reference texts: on clean speech {row['pair']} disagree on {percent(row['value'])} of the words of"
-        f" {row['group']} speakers ({found.attribute}) and on {percent(row['value_against'])} of those of"
-        f" {row['against']} speakers ({people} speakers), {in_points(row['gap'], row['low'], row['high'])} more"
+        f" {speakers_of(row['group'], found.attribute)} and on {percent(row['value_against'])} of those of"
+        f" {speakers_of(row['against'])} ({people} speakers), {in_points(row['gap'], row['low'], row['high'])} more"
     )
     if row["verdict"] == "shown":
         return f"{text}: a gap is shown, {p_value(row['p_adjusted'])} with everything asked taken together."

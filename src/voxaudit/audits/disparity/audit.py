@@ -71,7 +71,15 @@ from voxaudit.stats.labels import natural_order
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.poisson_glmm import DEFAULT_NODES
 from voxaudit.stats.regression import Settings
-from voxaudit.wording import as_or_than, counted, listed, percent, ratio_interval, times_as_many
+from voxaudit.wording import (
+    as_or_than,
+    counted,
+    listed,
+    percent,
+    ratio_interval,
+    speakers_of,
+    times_as_many,
+)
 
 INTERVALS = ("robust", "profile", "wald")
 MEASURE = "wer_ratio"
@@ -598,7 +606,7 @@ def _farther(low: float | None, high: float | None) -> float | None:
 def _sentence(gap: Gap) -> str:
     if gap.verdict == "refused":
         why = gap.refusal.text.rstrip(".") if gap.refusal else "neither group has errors"
-        about = f"{gap.group.group} ({gap.attribute}) against {gap.against.group}"
+        about = f"{speakers_of(gap.group.group, gap.attribute)} against {speakers_of(gap.against.group)}"
         return f"{_who(gap)}: no conclusion about {about}: {why}."
     low, high = number_or_none(gap.low), number_or_none(gap.high)
     many = times_as_many(gap.ratio, gap.low, gap.high)
@@ -614,8 +622,8 @@ def _sentence(gap: Gap) -> str:
         else f" ({percent(gap.rate)} against {percent(gap.rate_against)} of the words{held}{people})"
     )
     claim = (
-        f"{_when(gap)} makes {many} per word for {gap.group.group} speakers"
-        f" ({gap.attribute}) {as_or_than(gap.ratio)} for {gap.against.group} speakers{rates}"
+        f"{_when(gap)} makes {many} per word for {speakers_of(gap.group.group, gap.attribute)}"
+        f" {as_or_than(gap.ratio)} for {speakers_of(gap.against.group)}{rates}"
     )
     if gap.verdict == "shown":
         return f"{claim}: a gap is shown."
@@ -634,9 +642,10 @@ def _change_findings(changes: Sequence[Gap]) -> Iterator[Finding]:
     for own in _by(changes).values():
         top = min(own, key=lambda gap: (gap.p_adjusted is None, gap.p_adjusted, gap.p))
         many = ratio_interval(top.ratio, top.low, top.high)
+        whose = speakers_of(top.group.group, top.attribute)
         claim = (
-            f"{_who(top)}: from {top.since} to {top.at} the errors of {top.group.group} ({top.attribute}) grow {many}"
-            f" times as much as those of {top.against.group}"
+            f"{_who(top)}: from {top.since} to {top.at} the errors of {whose} grow {many} times as much as those of"
+            f" {speakers_of(top.against.group)}"
         )
         limit = _farther(top.low, top.high)
         end = "a difference is shown" if top.verdict == "shown" else "no difference is shown"

@@ -19,7 +19,7 @@ from voxaudit.stats.group_ratios import judge
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.permutations import LEVEL
 from voxaudit.stats.ttests import satterthwaite
-from voxaudit.wording import listed, ratio_interval
+from voxaudit.wording import listed, ratio_interval, speakers_of
 
 if TYPE_CHECKING:
     from voxaudit.audits.disparity.result import Fit
@@ -379,7 +379,7 @@ def explanation_findings(
     for one in found:
         gap, reason = one.gap, one.reason
         last = next((one.held[kind] for kind in reversed(KINDS) if kind in one.held), None)
-        pair = f"{gap.group.group} over {gap.against.group} ({gap.attribute})"
+        pair = f"{gap.group.group} over {speakers_of(gap.against.group, gap.attribute)}"
         shared: dict[str, Any] = {
             **{name: getattr(gap.group, name) for name in ("group", "speakers", "utterances", "words")},
             "against": gap.against.group,

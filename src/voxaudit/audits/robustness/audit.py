@@ -57,6 +57,7 @@ from voxaudit.wording import (
     percent,
     percent_interval,
     ratio_interval,
+    speakers_of,
     spoken,
     times_as_many,
 )
@@ -462,12 +463,14 @@ def _groups(found: Robustness) -> Iterator[Finding]:
         facts: dict[str, Any] = {"family": f"{counted(asked['p'], 'comparison')} of groups under disturbance"}
         if shown == "shown":
             facts["headline"] = abs(row["lwerr"]) == largest[row["recognizer"], attribute]
-            than = f"{as_or_than(ratio)} for {against}"
-            sentence = f"{_who(row)} makes {times} for {group} ({attribute}) {than} ({rates})."
+            than = f"{as_or_than(ratio)} for {speakers_of(against)}"
+            sentence = f"{_who(row)} makes {times} for {speakers_of(group, attribute)} {than} ({rates})."
         else:
             facts["excludes"], largest_gap = _not_excluded(low, high, "a gap of up to ", asked["p"])
-            gap = f"no gap between {group} and {against} ({attribute})"
-            sentence = f"{gap} is shown for {_who(row)}: {times} for {group} ({rates}); {largest_gap}."
+            gap = f"no gap between {group} and {speakers_of(against, attribute)}"
+            sentence = (
+                f"{gap} is shown for {_who(row)}: {times} for {speakers_of(group)} ({rates}); {largest_gap}."
+            )
         parts = ("overall", attribute, group)
         ends: dict[str, Any] = {"unit": "ratio", "scenario": "overall"}
         yield _finding(
@@ -486,13 +489,13 @@ def _groups(found: Robustness) -> Iterator[Finding]:
         before, now = (2.0 ** one["lwerr"] for one in (since, row))
         ratio, low, high = _ratios(row, "change")
         ends["family"] = f"{counted(asked['change_p'], 'change')} of gaps under disturbance"
-        gap = f"the gap between {group} and {against} ({attribute})"
+        gap = f"the gap between {group} and {speakers_of(against, attribute)}"
         rates = (
             f"{group} from {percent(since['wer'])} to {percent(row['wer'])} of the words,"
             f" {against} from {percent(since['wer_against'])} to {percent(row['wer_against'])}"
         )
         change = (
-            f"{now:.2f} instead of {before:.2f} times as many errors for {group},"
+            f"{now:.2f} instead of {before:.2f} times as many errors for {speakers_of(group)},"
             f" {ratio_interval(ratio, low, high)} times that ({rates})"
         )
         if row["change_verdict"] == "shown":

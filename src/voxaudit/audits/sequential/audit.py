@@ -63,7 +63,16 @@ from voxaudit.score.table import score_columns
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.sequential import ALIKE, EXHAUSTED, HOPELESS, NARROW, SHOWN, Goal, Walk, walk
 from voxaudit.tables import write_atomically
-from voxaudit.wording import counted, listed, not_excluded, percent, percent_interval, signed, signed_limits
+from voxaudit.wording import (
+    counted,
+    listed,
+    not_excluded,
+    percent,
+    percent_interval,
+    signed,
+    signed_limits,
+    speakers_of,
+)
 
 NAME, TITLE = "sequential", "Stopped early"
 FAMILY = "cells"
@@ -585,19 +594,21 @@ def _gap_finding(gap: Gap, found: Sequential) -> Finding:
 
 def _gap_sentence(gap: Gap, found: Sequential, excludes: float | None) -> str:
     name, where = gap.recognizer, _where(gap.scenario)
-    group, pairs = f"{gap.group} ({found.attribute})", f"{counted(gap.pairs, 'pair')} of speakers"
+    group, against = speakers_of(gap.group, found.attribute), speakers_of(gap.against)
+    both = f"{gap.group} and {speakers_of(gap.against, found.attribute)}"
+    pairs = f"{counted(gap.pairs, 'pair')} of speakers"
     if gap.gap is None:
-        return f"Nothing could be heard of pairs of {group} and {gap.against} for {name} {where}."
+        return f"Nothing could be heard of pairs of {both} for {name} {where}."
     limits = signed_limits(gap.low, gap.high)
     if gap.stopped == SHOWN:
         size = f"{100 * abs(gap.gap):.1f} percentage points {'more' if gap.gap > 0 else 'fewer'} words wrong"
-        return f"{name} gets {size} for {group} than for {gap.against} {where}{limits}, shown after {pairs}."
+        return f"{name} gets {size} for {group} than for {against} {where}{limits}, shown after {pairs}."
     size = f"{signed(gap.gap)} percentage points{limits} after {pairs}"
     if gap.stopped == ALIKE:
         within = f"within {100 * (found.goal.margin or 0.0):g} percentage points"
-        return f"{name} serves {group} and {gap.against} alike {where}, {within}: {size}."
+        return f"{name} serves {both} alike {where}, {within}: {size}."
     why = "a verdict is out of reach" if gap.stopped == HOPELESS else "nobody is left to hear"
-    none = f"No gap between {group} and {gap.against} is shown for {name} {where}, nor that there is none"
+    none = f"No gap between {both} is shown for {name} {where}, nor that there is none"
     return f"{none}: {size}; {not_excluded(excludes, 'one')}; {why}."
 
 
@@ -606,7 +617,7 @@ def _where(scenario: str) -> str:
 
 
 def _rate_finding(rate: Rate, found: Sequential) -> Finding:
-    of = "" if found.attribute is None else f" of {rate.group} ({found.attribute})"
+    of = "" if found.attribute is None else f" of {speakers_of(rate.group, found.attribute)}"
     value, people = percent_interval(rate.wer, rate.low, rate.high), counted(rate.speakers, "speaker")
     sentence = f"{rate.recognizer} gets {value} of the words{of} wrong {_where(rate.scenario)}, {people}."
     more = {"verdict": "measured", "sentence": sentence, "estimate": rate.wer, "speakers": rate.speakers}

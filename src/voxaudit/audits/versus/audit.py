@@ -50,14 +50,7 @@ from voxaudit.stats.paired_trials import Slice, Way, by_group, judge_slices
 from voxaudit.stats.quantiles import quantile
 from voxaudit.stats.theil_sen import pareto_front
 from voxaudit.tables import mean_of
-from voxaudit.wording import (
-    counted,
-    listed,
-    named,
-    p_value,
-    percent,
-    percent_interval,
-)
+from voxaudit.wording import counted, listed, p_value, percent, percent_interval, speakers_of
 
 BEST = "versus/best"
 """The finding that says which recognizer to take, or which share the first place."""
@@ -535,7 +528,7 @@ def _on(scenario: str, found: Versus) -> str:
 
 def _where(one: Slice, found: Versus) -> str:
     on = _on(_scenario(one, found), found)
-    return on if one.attribute is None else f"for {named(one.group)} ({one.attribute}) {on}"
+    return on if one.attribute is None else f"for {speakers_of(one.group, one.attribute)} {on}"
 
 
 def _finding(one: Slice, found: Versus) -> Finding:
