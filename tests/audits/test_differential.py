@@ -332,6 +332,7 @@ def test_the_group_that_starts_better_is_not_named_when_it_starts_far_better() -
     assert (violations.verdict, violations.code, violations.estimate) == ("refused", "unlike_clean", None)
     assert {refusal.code for refusal in answer.refusals} == {"unlike_clean"}
     assert len(answer.refusals) == 2
+    assert not any("reference texts" in one.remedy for one in answer.refusals)  # they are given
     assert answer.tables["surviving"].is_empty()
     # The paper's rule goes on naming it, as the paper's.
     assert totals(answer)["g"] > 0 == totals(answer)["h"]
@@ -344,8 +345,10 @@ def test_whoever_loses_more_of_the_room_too_is_named_by_error_rates_and_left_ope
     assert wer.sentence.startswith("Disturbed speech raises the word error rate by ")
     assert f"{100 * wer.estimate:.1f} percentage points" in wer.sentence
     assert (drift.verdict, drift.code) == ("refused", "unlike_clean")
-    drift, *_ = differential(many(16, *rates, reference=False), attribute="gender").findings
+    without = differential(many(16, *rates, reference=False), attribute="gender")
+    drift, *_ = without.findings
     assert (drift.measure, drift.headline, drift.verdict) == ("disagreement_growth", True, "refused")
+    assert "give reference texts" in without.refusals[0].remedy
 
 
 def test_where_no_gap_is_shown_the_largest_that_is_not_excluded_is_said() -> None:

@@ -197,6 +197,17 @@ def test_one_more_question_is_singular(capsys, more, words):
     assert "nobody asked" not in out
 
 
+def test_what_the_summary_leaves_open_is_not_said_again(capsys):
+    said = Finding("d/x", "wer_growth", "refused", "Nobody can say.", code="unlike_clean", attribute="accent")
+    refusals = tuple(Refusal("unlike_clean", name, f"open for {name}") for name in ("accent", "age"))
+    chapter = Chapter("c", "C", refusals=refusals)
+    print_report(Report("t", "s", (Question("What these data cannot tell", (said,), ("c",)),), (chapter,)))
+    out = capsys.readouterr().out
+    assert "- Nobody can say." in out
+    assert "open for age" in out
+    assert "open for accent" not in out
+
+
 def test_a_report_says_its_rates_its_summary_and_its_gates_first(capsys):
     def rates(*scenarios, by=()):
         rows = [

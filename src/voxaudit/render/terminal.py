@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from voxaudit.answer import Answer, Refusal, Table
+from voxaudit.answer import Answer, Finding, Refusal, Table
 from voxaudit.errors import arguments_named
 from voxaudit.render.document import sentence_of
 from voxaudit.render.invisible import printable
@@ -105,7 +105,18 @@ def print_report(report: Report) -> None:
             _say(console, question.title, "bold")
         for item in question.answers:
             _say(console, f"- {sentence_of(item)}")
-    asked = [one for chapter in report.chapters for one in chapter.all_refusals if one.code != "not_asked"]
+    open_ = {
+        (one.code, one.attribute)
+        for question in report.summary
+        for one in question.answers
+        if isinstance(one, Finding) and one.verdict == "refused"
+    }
+    asked = [
+        one
+        for chapter in report.chapters
+        for one in chapter.all_refusals
+        if one.code != "not_asked" and (one.code, one.about) not in open_
+    ]
     refusals = list({(one.about, one.text): one for one in reversed(asked)}.values())[::-1]
     for refusal in refusals[:MOST_REFUSALS]:
         _say(console, f"- {refusal_text(refusal, flags=True)}")

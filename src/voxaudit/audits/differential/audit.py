@@ -274,15 +274,15 @@ def _refusals(attribute: str, measured: Disagreement) -> Iterator[Refusal]:
 
 def _no_room(attribute: str, *views: View | None) -> Iterator[Refusal]:
     """Say once of every two groups that who is hurt more is left open, because one has less room left."""
-    for place, view in enumerate(one for one in views if one is not None):
+    known = [one for one in views if one is not None]
+    # Who has reference texts already is not told to give them.
+    remedy = (
+        "look at clean speech first (the audit `disparity`), or at milder disturbances" if known[1:] else ""
+    )
+    for place, view in enumerate(known):
         rows = view.comparisons.filter(pl.col("code") == "unlike_clean")
         for row in rows.unique(["group", "against"], keep="last", maintain_order=True).to_dicts():
             facts = {name: row[name] for name in ("group", "against", "clean", "clean_against")}
-            remedy = (
-                "look at clean speech first (the audit `disparity`), or at milder disturbances"
-                if place
-                else ""
-            )
             yield Refusal("unlike_clean", attribute, _cannot_say(row, truth=place > 0), facts, remedy)
 
 
