@@ -7,9 +7,10 @@ import zlib
 import polars as pl
 import pytest
 
+import voxaudit
 from voxaudit import tables
 from voxaudit.errors import VoxauditError
-from voxaudit.tables import read_table, require_columns, write_atomically, write_parquet
+from voxaudit.tables import own_names, read_table, require_columns, write_atomically, write_parquet
 
 
 def test_every_format_reads_the_same(tmp_path):
@@ -173,3 +174,13 @@ def test_the_longest_name_can_be_written(tmp_path):
     path = tmp_path / ("\u00e9" * 127)  # 254 bytes
     write_atomically(path, lambda temporary: temporary.write_text("x"))
     assert path.read_text() == "x"
+
+
+def test_a_column_called_like_a_pattern_stands_for_itself():
+    table = pl.DataFrame({"speaker": ["a", "b"], "errors": [1, 2], "words": [5, 6], "^e.*$": ["x", "y"]})
+    for frame in (table, table.lazy()):
+        assert own_names(frame).collect_schema().names()[-1] == "column ^e.*$"
+    answer = voxaudit.accuracy(table, by=["column ^e.*$"])
+    assert [one.estimate for one in answer.findings] == [pytest.approx(1 / 5), pytest.approx(1 / 3)]
+    with pytest.raises(VoxauditError, match=r"no column '\^e"):
+        voxaudit.accuracy(table, by=["^e.*$"])

@@ -208,8 +208,20 @@ def require_single(names: pl.Series, where: str | Path) -> None:
         raise VoxauditError(f"{where}: {names.name} '{twice}' has several rows; keep one")
 
 
+def plain_names(table: Frame) -> Frame:
+    """Return a table whose columns each have a name of their own: polars takes `*` and `^e.*$` for several columns.
+
+    >>> plain_names(pl.DataFrame({"*": [1], "words": [3]})).columns
+    ['column *', 'words']
+    """
+    names = table.collect_schema().names()
+    patterns = [name for name in names if name == "*" or (name.startswith("^") and name.endswith("$"))]
+    return table.rename({name: f"column {name}" for name in patterns}) if patterns else table
+
+
 def own_names(table: Frame) -> Frame:
     """Return a published table under our names of columns; a column that is there under both is left alone."""
+    table = plain_names(table)
     there = set(table.collect_schema().names())
     return table.rename({old: new for old, new in OTHER_NAMES.items() if old in there and new not in there})
 

@@ -9,6 +9,7 @@ CRASHES: list[tuple[str, bytes]] = [
     ("audit.toml", b"x = " + b"[" * 20_000),
     ("audit.toml", b"[run]\nseed = " + b"9" * 10_000),
     ("audit.toml", b'[recognizers.x]\nengine = "moonshine"\n'),
+    ("manifest.tsv", b"path\t*\t^pa.*$\ta\ng.wav\tx\ty\tz\n"),
     ("words.jsonl", b"[" * 20_000),
     ("run.json", b"[" * 200_000),
     ("run.json", b'{"format": 1, "seed": null}'),

@@ -27,7 +27,7 @@ from voxaudit.corpus.rows import FORMATS, Rows, detect_format
 from voxaudit.errors import VoxauditError
 from voxaudit.files import fetched, url_of
 from voxaudit.registry import suggest
-from voxaudit.tables import ENDINGS
+from voxaudit.tables import ENDINGS, plain_names
 
 _PLAIN_NAMES = frozenset({"manifest", "metadata", "validated", "data"})
 
@@ -233,6 +233,7 @@ def build(
     rows: Rows, where: str, *, name: str, format: str, given: Mapping[str, str] | None, check_audio: bool
 ) -> Corpus:
     """Return the corpus of all good rows. Problems of bad rows are in `problems`, still marked fatal."""
+    rows = replace(rows, table=plain_names(rows.table))
     given = given if rows.table.width else None  # nothing was read: that is what has to be said
     plan = plan_columns(rows.table.columns, where, given=given, fixed=rows.columns, guess=rows.guess)
     if "audio" not in plan.fields and rows.table.width:
