@@ -7,8 +7,12 @@ import os
 import shlex
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
+import voxaudit
+from voxaudit import audio
 from voxaudit.answer import FINDING_FIELDS
 from voxaudit.cli.main import main
 from voxaudit.report.build import build_report, remembered, write_report
@@ -126,3 +130,35 @@ max_failures = 0.5
     assert remembered(open_run("run"))[0] == ("native_language", "gender")
     check_commands(Path("run"), capsys)
     check_gates_and_summary(Path("run"))
+
+
+TALKER = """
+def hear(samples, rate):
+    return "yes" if samples[0] > 0 else "good day"
+"""
+
+
+def test_words_where_nobody_speaks_are_one_number_whatever_a_manifest_says_of_lengths(tmp_path):
+    """Recordings last 1.004 s, and the manifest says 1.3: two audits count minutes, and both have measured them."""
+    rows = []
+    for number in range(12):
+        path = tmp_path / f"{number}.wav"
+        audio.write(path, audio.Audio(np.full(16_064, 0.1, np.float32), 16_000))
+        rows.append({"path": str(path), "text": "good day", "speaker": f"s{number % 6}", "duration": 1.3})
+    pl.DataFrame(rows).write_csv(tmp_path / "manifest.csv")
+    corpus = voxaudit.read_corpus(tmp_path / "manifest.csv")
+    (tmp_path / "talker.py").write_text(TALKER)
+    run = voxaudit.run_trials(
+        corpus,
+        {"talker": f"python:{tmp_path / 'talker.py'}:hear"},
+        ["noise_only:2"],
+        out=tmp_path / "run",
+        cache=False,
+        progress=False,
+        workers=1,
+    )
+    voxaudit.score_run(run)
+    one = voxaudit.robustness(run).finding("robustness/talker/noise_only:2/words_per_minute")
+    other = voxaudit.hallucination(run).finding("hallucination/talker/silence_words_per_minute")
+    assert (one.estimate, one.low, one.high) == (other.estimate, other.low, other.high)
+    assert one.estimate == pytest.approx(other.words / (12 * 1.004 / 60))

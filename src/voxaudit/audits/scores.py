@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from voxaudit.answer import Note, Refusal, RefusedError, refuse
-from voxaudit.corpus.describe import durations
 from voxaudit.corpus.select import choose_rows, clauses_of, condition
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
@@ -22,7 +21,7 @@ from voxaudit.recognize.streaming.trace import as_trials, is_trace
 from voxaudit.registry import unknown
 from voxaudit.run.folder import Run, open_run, read_config
 from voxaudit.score.measures import ALL_MEASURES
-from voxaudit.score.run import run_measures
+from voxaudit.score.run import run_durations, run_measures
 from voxaudit.score.table import ATTRIBUTE_PREFIX, SCORE_COLUMNS, attribute_names
 from voxaudit.stats.cells import IntArray
 from voxaudit.stats.labels import FloatArray, Labels, labels_of
@@ -178,7 +177,7 @@ class Scores:
         known = [
             run.corpus.select(
                 utterance=pl.col("id").cast(frame.schema["utterance"]),
-                duration=durations(run.corpus),
+                duration=run_durations(run),
                 source=pl.lit(str(run.folder)),
             )
             for run in self.runs

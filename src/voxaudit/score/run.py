@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import polars as pl
 
+from voxaudit.corpus.describe import durations
 from voxaudit.perturb import PERTURBATIONS
 from voxaudit.run.folder import Run, read_config, write_config
 from voxaudit.score.measures import ALL_MEASURES, measure_utterances
@@ -58,23 +59,43 @@ def run_measures(run: Run, *, progress: bool = False) -> pl.DataFrame:
     They are kept in the run's folder (`measures.parquet`) and made again only where texts or recordings are others.
     What no utterance has is said in `run.json`, with what would enable it.
     """
-    corpus, path = run.corpus, run.folder / MEASURED
-    key = pl.Series("key", [_key(row) for row in corpus.select("audio", "start", "duration", "text").rows()])
-    wanted = pl.DataFrame({"utterance": corpus["id"].cast(pl.String), "key": key.cast(pl.String)})
-    known = None
-    if path.exists():
-        known = read_table(path)
-        require_types(known.schema, _TYPES, path)
-        known = wanted.join(known, on=["utterance", "key"], how="inner", maintain_order="left")
-    if known is None or known.height < wanted.height:
+    corpus = run.corpus
+    known = _kept_measures(run)
+    if known is None:
         found = measure_utterances(corpus, folder=run.folder, progress=progress)
-        known = pl.concat([wanted, found.table.drop("utterance")], how="horizontal")
+        known = pl.concat([_keys(corpus), found.table.drop("utterance")], how="horizontal")
         facts = {"sources": found.sources, "missing": found.missing}
         with suppress(OSError):  # a folder that is only read: they are made again the next time
-            write_atomically(path, known.write_parquet)
+            write_atomically(run.folder / MEASURED, known.write_parquet)
             write_config(run.folder, {**read_config(run.folder), "measures": facts})
     taken = attribute_names(corpus.columns).values()
     return known.select("utterance", *(name for name in ALL_MEASURES if name not in taken))
+
+
+def run_durations(run: Run) -> pl.Series:
+    """Return how many seconds a run's utterances last: as they were measured, else as the corpus says."""
+    known = _kept_measures(run)
+    if known is not None and not known["duration"].null_count():
+        return known["duration"]
+    said = durations(run.corpus)
+    return said if known is None else known["duration"].fill_null(said)
+
+
+def _kept_measures(run: Run) -> pl.DataFrame | None:
+    """Return the measures in a run's folder, utterance by utterance; None where they are not those of its corpus."""
+    path = run.folder / MEASURED
+    if not path.exists():
+        return None
+    known = read_table(path)
+    require_types(known.schema, _TYPES, path)
+    wanted = _keys(run.corpus)
+    known = wanted.join(known, on=["utterance", "key"], how="inner", maintain_order="left")
+    return None if known.height < wanted.height else known
+
+
+def _keys(corpus: pl.DataFrame) -> pl.DataFrame:
+    key = [_key(row) for row in corpus.select("audio", "start", "duration", "text").rows()]
+    return pl.DataFrame({"utterance": corpus["id"].cast(pl.String), "key": pl.Series(key, dtype=pl.String)})
 
 
 _TYPES = dict.fromkeys(("utterance", "key"), (pl.String,)) | dict.fromkeys(ALL_MEASURES, (pl.Float64,))
