@@ -142,6 +142,22 @@ def test_a_length_that_was_never_known_is_no_promise(tmp_path):
         audio.read(path)
 
 
+@pytest.mark.parametrize("subtype", ["VORBIS", "OPUS"])
+def test_ogg_files_one_after_the_other_are_not_heard_in_part(tmp_path, subtype):
+    """Recorders of radio begin a new stream with every song; libsndfile reads the first and says nothing."""
+    path = tmp_path / "a.ogg"
+    soundfile.write(path, tone(), 16000, format="OGG", subtype=subtype)
+    whole = path.read_bytes()
+    assert len(audio.read(path).samples) == len(tone())
+    path.write_bytes(whole + whole)
+    with pytest.raises(AudioError, match="several recordings one after the other"):
+        audio.read(path)
+    for size in (10, 40):
+        path.write_bytes(whole + whole[:size])
+        with pytest.raises(AudioError, match=r"ends in the middle of a page|several recordings"):
+            audio.read(path)
+
+
 def test_flac_without_a_length_is_named(tmp_path):
     """An encoder that writes to a pipe cannot go back to fill in how many samples there were."""
     path = tmp_path / "a.flac"

@@ -81,9 +81,9 @@ def read(
         with path.open("rb") if url is None else io.BytesIO(content) as raw:
             size = raw.seek(0, os.SEEK_END)
             require_size(name, size, limits)
-            counted, cut = _counts_its_frames(raw), _ends_within_a_page(raw, size)
-        if cut:
-            raise AudioError(f"{name}: ends in the middle of a page: cut short, or not yet whole")
+            counted, fault = _counts_its_frames(raw), _fault_of_pages(raw, size)
+        if fault:
+            raise AudioError(f"{name}: {fault}")
         with soundfile.SoundFile(source) as file:
             own_rate = int(file.samplerate)
             promised = _promised(file) if file.format != "MP3" or counted else 0
@@ -183,15 +183,23 @@ def _counts_its_frames(raw: BinaryIO) -> bool:
     return b"Xing" in first or b"Info" in first
 
 
-def _ends_within_a_page(raw: BinaryIO, size: int) -> bool:
-    """Say whether an Ogg file ends before its last page does; a page has at most 65,307 bytes."""
-    raw.seek(0)
-    if raw.read(4) != b"OggS":
-        return False
-    raw.seek(max(0, size - 65_307))
-    page = raw.read().rpartition(b"OggS")[2]
-    lengths = page[23 : 23 + page[22]] if len(page) > 22 else b""
-    return len(page) < 23 or len(page) < 23 + page[22] + sum(lengths)
+def _fault_of_pages(raw: BinaryIO, size: int) -> str | None:
+    """Say why an Ogg file would be heard in part only: libsndfile reads what there is of the first stream."""
+    place, begun = 0, False
+    while place < size:
+        raw.seek(place)
+        head = raw.read(27 + 255)
+        if not head.startswith(b"OggS"):
+            return None  # no Ogg file, or one that libsndfile refuses
+        # A page has a header of 27 bytes, the lengths of its segments, and these.
+        place += size if len(head) < 27 else 27 + head[26] + sum(head[27 : 27 + head[26]])
+        starts = len(head) > 5 and head[5] & 2
+        if starts and begun:
+            return (
+                "several recordings one after the other, of which one would be heard; split it, or convert it"
+            )
+        begun |= not starts
+    return "ends in the middle of a page: cut short, or not yet whole" if place > size else None
 
 
 def require_size(name: str, size: int, limits: Limits) -> None:
