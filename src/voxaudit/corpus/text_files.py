@@ -89,10 +89,10 @@ def read_column(path: Path) -> pl.Series:
             # Not splitlines(): U+2028 and its like occur inside transcripts.
             lines = pl.Series([text]).str.split("\n").explode()
             parts.append(lines.str.strip_chars_end("\r") if "\r" in text else lines)
-    return pl.concat(parts)
+    return pl.concat(parts, rechunk=True)
 
 
-_BLOCK = 8_000_000
+_BLOCK = 1_000_000
 """Bytes that are made lines of at a time: bounds memory."""
 
 

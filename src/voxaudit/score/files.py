@@ -57,8 +57,15 @@ class Pairs:
     def sample(self, most: int) -> Pairs:
         """Return pairs at even distances, at most `most` of them."""
         step = -(-len(self) // most)
-        parts = (self.ids, self.references, self.hypotheses, self.columns)
-        return Pairs(*(part.gather_every(step) for part in parts), self.notes)
+        if step <= 1:
+            return self
+        texts = (part.gather_every(step) for part in (self.ids, self.references, self.hypotheses))
+        # By way of Python: a gathered column shares the bytes of all texts with the one it was taken from.
+        return Pairs(
+            *(pl.Series(part.name, part.to_list(), dtype=pl.String) for part in texts),
+            self.columns.gather_every(step),
+            self.notes,
+        )
 
 
 def read_pairs(

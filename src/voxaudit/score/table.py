@@ -119,7 +119,7 @@ def score_columns(
     return pl.concat(parts) if parts else count_columns(references, hypotheses)
 
 
-_ROWS = 100_000
+_ROWS = 65_536
 """Pairs normalized and counted at a time: bounds memory."""
 
 

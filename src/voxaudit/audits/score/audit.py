@@ -100,11 +100,12 @@ def score_files(
         notes.append(Note("wordless", text, {"utterances": wordless}))
     worst = _alignments(pairs, chosen, frame, alignments)
     some, more = pairs.sample(SENSITIVITY_ROWS), pairs.sample(EDIT_ROWS)
-    del pairs  # half of the memory, and intervals take as much again
+    del pairs  # half of the memory, given back by the time that intervals take as much
+    rates = normalizer_sensitivity(some.references, some.hypotheses, chosen.id)
+    frequent = _frequent(more, chosen, frame.height)
     finding, why = _finding(table)
     notes += why
-    rates = normalizer_sensitivity(some.references, some.hypotheses, chosen.id)
-    tables = [_measures(table, finding), _frequent(more, chosen, frame.height)]
+    tables = [_measures(table, finding), frequent]
     if split:
         tables.append(_groups(table, split))
     tables += [_normalizers(rates, len(some)), *worst]
