@@ -76,10 +76,24 @@ def not_utf8(path: Path) -> CorpusError:
 
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a UTF-8 text file, without their ends."""
-    with readable(path):
-        text = path.read_bytes().decode("utf-8-sig")
-    lines = text.split("\n")  # not splitlines(): U+2028 and its like occur inside transcripts
-    return [line.rstrip("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+    return read_column(path).to_list()
+
+
+def read_column(path: Path) -> pl.Series:
+    """Return the lines of a UTF-8 text file, without their ends, as a column: no text is ever a Python string."""
+    parts = [pl.Series([], dtype=pl.String)]
+    with readable(path), path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            block += file.readline()
+            text = block.decode("utf-8" if len(parts) > 1 else "utf-8-sig").removesuffix("\n")
+            # Not splitlines(): U+2028 and its like occur inside transcripts.
+            lines = pl.Series([text]).str.split("\n").explode()
+            parts.append(lines.str.strip_chars_end("\r") if "\r" in text else lines)
+    return pl.concat(parts, rechunk=True)
+
+
+_BLOCK = 1_000_000
+"""Bytes that are made lines of at a time: bounds memory."""
 
 
 def read_keyed(path: Path) -> pl.DataFrame:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
+import numpy as np
 import polars as pl
 
-from voxaudit.score.align import changed_words
+from voxaudit.score.align import Texts
 from voxaudit.score.normalize import (
     NORMALIZERS,
     UNSPACED,
     Normalizer,
+    count_unspaced,
     language_of,
     normalizer,
-    without_spaces,
 )
+from voxaudit.score.pairs import Pairs
 from voxaudit.score.table import score_columns, total
-
-Key = TypeVar("Key", bound=tuple[str, ...])
 
 LARGE_CHANGE = 0.20
 """Normalizers that disagree by more than this share of the word error rate decide more than a recognizer does."""
@@ -68,7 +67,7 @@ def normalizer_sensitivity(
             if rule.name != first.name and language_of(rule) in (None, language)
         ),
     ]
-    if first.name != UNSPACED and not any(without_spaces(text) for text in references.drop_nulls()):
+    if first.name != UNSPACED and not count_unspaced(references):
         rules = [rule for rule in rules if rule.name != UNSPACED]
     rates: list[NormalizerRate] = []
     for rule in rules:
@@ -100,25 +99,26 @@ def disagreement(rates: Iterable[NormalizerRate]) -> tuple[NormalizerRate, Norma
     return (low, high) if (high.wer or 0.0) - (low.wer or 0.0) > LARGE_CHANGE * first.wer else None
 
 
-def frequent_edits(said: Iterable[str], heard: Iterable[str], most: int = 5) -> FrequentEdits:
+def frequent_edits(said: Texts, heard: Texts, most: int = 5) -> FrequentEdits:
     """Return the most frequent word substitutions, deletions and insertions of normalized pairs.
 
     Ties are broken by spelling, so the same pairs give the same list in any order.
     """
-    changed: Counter[tuple[str | None, str | None]] = Counter()
-    utterances = 0
-    for reference, hypothesis in zip(said, heard, strict=True):
-        if reference != hypothesis:
-            utterances += 1
-            changed.update(changed_words(reference, hypothesis))
-    kinds: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
-    for (word, other), count in changed.items():
-        kinds[1 if other is None else 2 if word is None else 0][*filter(None, (word, other)),] = count
+    pairs = Pairs.of(pl.Series(said, dtype=pl.String), pl.Series(heard, dtype=pl.String))
+    times = np.bincount(pairs.pair, minlength=len(pairs))
+    pair, word, other = pairs.changes()
+    edits = pl.DataFrame({"said": word, "heard": other, "times": times[pair]})
+    edits = edits.group_by("said", "heard").agg(pl.col("times").sum())
+    gone, new = pl.col("heard") < 0, pl.col("said") < 0
     substitutions, deletions, insertions = (
-        tuple((*words, count) for words, count in _top(kind, most)) for kind in kinds
+        _top(edits.filter(kind), pairs.words.vocabulary, most) for kind in (~gone & ~new, gone, new)
     )
-    return FrequentEdits(substitutions, deletions, insertions, utterances)  # type: ignore[arg-type]
+    utterances = int(times[pairs.said != pairs.heard].sum())
+    return FrequentEdits(substitutions, deletions, insertions, utterances)
 
 
-def _top(counter: Counter[Key], most: int) -> list[tuple[Key, int]]:
-    return sorted(counter.items(), key=lambda item: (-item[1], item[0]))[:most]
+def _top(edits: pl.DataFrame, vocabulary: list[str], most: int) -> tuple[Any, ...]:
+    # Words are spelled out only where one of them can be among the first, or as frequent as the last of those.
+    rows = edits.filter(pl.col("times") >= pl.col("times").top_k(most).min()).rows()
+    named = [(*(vocabulary[code] for code in codes if code >= 0), times) for *codes, times in rows]
+    return tuple(sorted(named, key=lambda row: (-row[-1], row[:-1]))[:most])

@@ -15,7 +15,7 @@ from voxaudit.corpus.delimited import read_delimited
 from voxaudit.corpus.json_lines import read_json_lines
 from voxaudit.corpus.nist import read_trn
 from voxaudit.corpus.read import TIMED, is_timed, read_timed
-from voxaudit.corpus.text_files import read_lines
+from voxaudit.corpus.text_files import read_column
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.score.normalize import Normalizer
 from voxaudit.score.table import SCORE_COLUMNS, attribute_names, score_columns
@@ -53,6 +53,19 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def sample(self, most: int) -> Pairs:
+        """Return pairs at even distances, at most `most` of them."""
+        step = -(-len(self) // most)
+        if step <= 1:
+            return self
+        texts = (part.gather_every(step) for part in (self.ids, self.references, self.hypotheses))
+        # By way of Python: a gathered column shares the bytes of all texts with the one it was taken from.
+        return Pairs(
+            *(pl.Series(part.name, part.to_list(), dtype=pl.String) for part in texts),
+            self.columns.gather_every(step),
+            self.notes,
+        )
 
 
 def read_pairs(
@@ -103,16 +116,16 @@ def _is_plain(path: Path) -> bool:
 
 
 def _line_by_line(said: Path, heard: Path) -> Pairs:
-    references, hypotheses = read_lines(said), read_lines(heard)
+    references, hypotheses = read_column(said), read_column(heard)
     if len(references) != len(hypotheses):
         raise VoxauditError(
             f"{said} has {len(references)} lines but {heard} has {len(hypotheses)}:"
             " plain text is matched line by line, with an empty line for an utterance without words"
         )
-    if not references:
+    if references.is_empty():
         raise VoxauditError(f"{said} and {heard} are empty: there is nothing to score")
-    ids = pl.Series("id", range(1, len(references) + 1)).cast(pl.String)
-    return Pairs(ids, pl.Series(references), pl.Series(hypotheses), pl.DataFrame())
+    ids = pl.int_range(1, len(references) + 1, eager=True).cast(pl.String).alias("id")
+    return Pairs(ids, references, hypotheses, pl.DataFrame())
 
 
 def _one_table(
@@ -127,7 +140,7 @@ def _one_table(
     if id is not None:
         require_columns(table, [id], path)
     key = id or _find(table.columns, ID_NAMES)
-    rows = pl.Series(range(1, table.height + 1)).cast(pl.String)
+    rows = pl.int_range(1, table.height + 1, eager=True).cast(pl.String)
     frame = table.drop(said, heard).with_columns(
         (rows if key is None else table[key].cast(pl.String).fill_null(rows)).alias(_ID),
         table[said].cast(pl.String).alias(_SAID),
@@ -273,6 +286,7 @@ def scores_of(
     `speaker` names their column of speakers, else it is found by its usual names; without one, speakers are unknown.
     Columns `scenario` and `recognizer` of the files are kept; else all is clean speech heard by `recognizer`.
     """
+    counts = score_columns(pairs.references, pairs.hypotheses, normalizer)
     about = pairs.columns
     usual = {column.lower(): column for column in reversed(about.columns)}
     column = speaker or next((usual[name] for name in USUAL_NAMES["speaker"] if name in usual), None)
@@ -280,16 +294,17 @@ def scores_of(
     trial = pl.DataFrame(
         {
             "utterance": pairs.ids.cast(pl.String),
-            "speaker": about[column].cast(pl.String) if column else pl.Series([None] * size, dtype=pl.String),
+            "speaker": about[column].cast(pl.String)
+            if column
+            else pl.repeat(None, size, dtype=pl.String, eager=True),
             "scenario": about["scenario"].cast(pl.String)
             if "scenario" in about.columns
-            else pl.Series(["clean"] * size, dtype=pl.String),
+            else pl.repeat("clean", size, eager=True),
             "recognizer": about["recognizer"].cast(pl.String)
             if "recognizer" in about.columns
-            else pl.Series([recognizer] * size, dtype=pl.String),
+            else pl.repeat(recognizer, size, eager=True),
         }
     )
-    counts = score_columns(pairs.references, pairs.hypotheses, normalizer)
     table = pl.concat([trial, counts], how="horizontal").select(SCORE_COLUMNS)
     rest = [name for name in about.columns if name not in ("scenario", "recognizer", column)]
     names = attribute_names(rest)

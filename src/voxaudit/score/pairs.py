@@ -142,6 +142,25 @@ class Pairs:
             else Stretches(*[none] * 5)
         )
 
+    def changes(self) -> tuple[Integers, Integers, Integers]:
+        """Return all edits of that alignment: the pair, the code of the word said and of the word heard; -1 is none.
+
+        Between two matches a best alignment has deletions or insertions beside its substitutions, never both; the one
+        that is counted deletes last and inserts first (`kernel`).
+        """
+        found, codes, starts = self.stretches, self.words.codes, self.words.spans.starts
+        said, heard = starts[self.said[found.pair]], starts[self.heard[found.pair]]
+        both = np.minimum(found.stop - found.start, found.last - found.first)
+        middle, change = said + found.start + both, heard + found.last - both
+        one, other = places(said + found.start, middle), places(change, heard + found.last)
+        gone, new = places(middle, said + found.stop), places(heard + found.first, change)
+        lengths = both, found.stop - found.start - both, found.last - found.first - both
+        return (
+            np.concatenate([np.repeat(found.pair, length) for length in lengths]),
+            np.concatenate([codes[one], codes[gone], np.full(len(new), -1)]),
+            np.concatenate([codes[other], np.full(len(gone), -1), codes[new]]),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Words:

@@ -111,7 +111,16 @@ def score_columns(
     All are counted on the normalized text. `words` and `characters` are the reference's.
     """
     rule = find_normalizer(normalizer)
-    return count_columns(normalize_column(references, rule), normalize_column(hypotheses, rule))
+    pairs = pl.DataFrame({"said": references, "heard": hypotheses})
+    parts = [
+        count_columns(*(normalize_column(part[name], rule) for name in part.columns))
+        for part in pairs.iter_slices(_ROWS)
+    ]
+    return pl.concat(parts) if parts else count_columns(references, hypotheses)
+
+
+_ROWS = 65_536
+"""Pairs normalized and counted at a time: bounds memory."""
 
 
 def count_errors(
@@ -133,8 +142,9 @@ def count_errors(
 
 def count_columns(said: pl.Series, heard: pl.Series) -> pl.DataFrame:
     """Return the counts of two columns of text that is normalized already."""
-    characters, errors = character_errors(said, heard, normalized=True)
-    return word_counts(said, heard).with_columns(
+    texts = said.to_list(), heard.to_list()
+    characters, errors = character_errors(*texts, normalized=True)
+    return word_counts(*texts).with_columns(
         (pl.col("hits") + pl.col("substitutions") + pl.col("deletions")).alias("words"),
         pl.Series("characters", characters),
         pl.Series("character_errors", errors),

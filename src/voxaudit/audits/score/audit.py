@@ -18,7 +18,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.score.align import COUNT_COLUMNS, align_words
 from voxaudit.score.compare import NormalizerRate, frequent_edits, normalizer_sensitivity
 from voxaudit.score.files import Missing, Pairs, read_pairs, scores_of
-from voxaudit.score.normalize import UNSPACED, normalize_column, without_spaces
+from voxaudit.score.normalize import UNSPACED, Normalizer, count_unspaced, normalize_column
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.score.show import alignment_block
 from voxaudit.score.table import total
@@ -98,23 +98,20 @@ def score_files(
     if wordless:
         text = f"{counted(wordless, 'reference')} without words: what was heard there counts as insertions"
         notes.append(Note("wordless", text, {"utterances": wordless}))
+    worst = _alignments(pairs, chosen, frame, alignments)
+    some, more = pairs.sample(SENSITIVITY_ROWS), pairs.sample(EDIT_ROWS)
+    del pairs  # half of the memory, given back by the time that intervals take as much
+    rates = normalizer_sensitivity(some.references, some.hypotheses, chosen.id)
+    frequent = _frequent(more, chosen, frame.height)
     finding, why = _finding(table)
     notes += why
-    sample = -(-len(pairs) // SENSITIVITY_ROWS)
-    rates = normalizer_sensitivity(
-        pairs.references.gather_every(sample), pairs.hypotheses.gather_every(sample), chosen.id
-    )
-    said, heard = (normalize_column(texts, chosen) for texts in (pairs.references, pairs.hypotheses))
-    tables = [_measures(table, finding), _frequent(said, heard)]
+    tables = [_measures(table, finding), frequent]
     if split:
         tables.append(_groups(table, split))
-    tables += [
-        _normalizers(rates, -(-len(pairs) // sample)),
-        *_alignments(pairs, said, heard, frame, alignments),
-    ]
+    tables += [_normalizers(rates, len(some)), *worst]
     return Answer(
         audit="score",
-        title=f"{counted(len(pairs), 'utterance')}, text normalized with {chosen.id}",
+        title=f"{counted(frame.height, 'utterance')}, text normalized with {chosen.id}",
         question={"normalizer": chosen.id},
         findings=(finding, *normalizer_finding("score", rates)),
         tables=[one for one in tables if one.frame.height],  # type: ignore[arg-type]
@@ -132,9 +129,7 @@ def _write(table: pl.DataFrame, path: Path) -> None:
 
 def _unspaced(pairs: Pairs, chosen: str) -> list[Note]:
     """Say where sentences count as words: nearly every rate would be a rate of sentences."""
-    texts = pairs.references.drop_nulls()
-    # No script without spaces is ASCII.
-    count = sum(map(without_spaces, texts.filter(texts.str.len_bytes() != texts.str.len_chars())))
+    count = count_unspaced(pairs.references)
     if not count or chosen.startswith(f"{UNSPACED}@"):
         return []
     text = (
@@ -206,9 +201,8 @@ def _measures(table: Scores, finding: Finding) -> Table:
     return tabulate("measures", "Error rates", rows, columns, note=note)
 
 
-def _frequent(said: pl.Series, heard: pl.Series) -> Table:
-    step = -(-len(said) // EDIT_ROWS)
-    found = frequent_edits(said.gather_every(step).to_list(), heard.gather_every(step).to_list())
+def _frequent(pairs: Pairs, rule: Normalizer, of: int) -> Table:
+    found = frequent_edits(*(normalize_column(texts, rule) for texts in (pairs.references, pairs.hypotheses)))
     edits = [
         *(("substituted", said_, heard_, n) for said_, heard_, n in found.substitutions),
         *(("deleted", word, None, n) for word, n in found.deletions),
@@ -216,7 +210,7 @@ def _frequent(said: pl.Series, heard: pl.Series) -> Table:
     ]
     rows = [dict(zip(("kind", "word", "heard", "count"), edit, strict=True)) for edit in edits]
     columns = [("kind",), ("word", "said"), ("heard",), ("count", "times", "count")]
-    note = f"Of a sample of {-(-len(said) // step):,} utterances." if step > 1 else ""
+    note = f"Of a sample of {len(pairs):,} utterances." if len(pairs) < of else ""
     return tabulate("frequent", "What is most often wrong", rows, columns, note=note)
 
 
@@ -248,9 +242,7 @@ def _normalizers(rates: Sequence[NormalizerRate], utterances: int) -> Table:
     return tabulate("normalizers", title, [asdict(rate) for rate in rates], columns)
 
 
-def _alignments(
-    pairs: Pairs, said: pl.Series, heard: pl.Series, frame: pl.DataFrame, number: int
-) -> list[Table]:
+def _alignments(pairs: Pairs, rule: Normalizer, frame: pl.DataFrame, number: int) -> list[Table]:
     """Return the worst utterances, each as the lines of its alignment."""
     if not number:
         return []
@@ -262,7 +254,8 @@ def _alignments(
         head = f"{errors[index]} errors, {frame['words'][index]} words"
         about = {"utterance": str(pairs.ids[index]), "reference": pairs.references[index]}
         about["hypothesis"] = pairs.hypotheses[index]
-        for line in alignment_block(align_words(said[index], heard[index])).split("\n"):
+        edits = align_words(rule(about["reference"]), rule(about["hypothesis"]))
+        for line in alignment_block(edits).split("\n"):
             rows.append({"utterance": about["utterance"], "about": head, "line": line, **about})
             head = ""
     shown = [("utterance",), ("about", " "), ("line", "alignment")]
