@@ -23,6 +23,7 @@ PERMUTATIONS = 9_999
 LEVEL = 0.05
 TIE = 1e-9
 """Statistics that differ by less are the same one: sums taken in another order."""
+_CACHED = 10_000  # statistics worked on at a time
 _CLOSE = 1e-5  # the same for margins, which are kept in single precision
 _BLOCK = 2_000_000  # speakers x shuffles drawn at a time, and
 _EXACT = 2**24  # whole numbers up to here are exact in single precision
@@ -225,29 +226,31 @@ def margins(
     if guard is not None:
         allowed = np.ceil((1.0 - np.nan_to_num(guard, nan=1.0)) * count).astype(np.int64) - 1
         ranks = np.clip(allowed, 0, count - 1)
+    step = max(1, _CACHED // count)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Question by question: what is worked on stays in the processor's cache.
-        for place, own in enumerate(statistics.T):
-            known = toward(own, 1.0)
-            ordered = np.partition(known, sorted(set(places)))
-            down, lowest, highest, up = ordered[places].tolist()
+        # A few questions at a time: what is worked on stays in the processor's cache.
+        for first in range(0, questions, step):
+            some = slice(first, first + step)
+            known = toward(statistics.T[some], 1.0)
+            ordered = np.partition(known, sorted(set(places)), axis=1)
+            down, lowest, highest, up = (ordered[:, [place]] for place in places)
             positive = known >= 0.0
-            if -np.inf < down < 0.0 < up < np.inf:
-                margin = known / np.where(positive, up, down)
-            else:
-                margin = known / np.where(
-                    positive, up if up > 0.0 else np.nan, down if down < 0.0 else np.nan
-                )
+            up, down = np.where(up > 0.0, up, np.nan), np.where(down < 0.0, down, np.nan)
+            margin = known / np.where(positive, up, down)
+            if not (np.isfinite(up).all() and np.isfinite(down).all()):
                 # What is more than all others has no unit; nothing is nothing, also where no shuffle gives more.
                 margin[np.isnan(margin)] = np.inf
                 margin[known == 0.0] = 0.0
-            if ordered[high:].max() <= highest + TIE:
-                margin[positive] = 0.0
-            if ordered[: low + 1].min() >= lowest - TIE:
-                margin[~positive] = 0.0
-            scaled[place] = margin
-            observed[place] = scaled[place, 0]
-            if np.count_nonzero(scaled[place] < observed[place]) > ranks[place]:
+            for flat, side in (
+                (ordered[:, high:].max(axis=1, keepdims=True) <= highest + TIE, positive),
+                (ordered[:, : low + 1].min(axis=1, keepdims=True) >= lowest - TIE, ~positive),
+            ):
+                if flat.any():
+                    margin[flat & side] = 0.0
+            scaled[some] = margin
+            observed[some] = scaled[some, 0]
+            below = (scaled[some] < observed[some, None]).sum(axis=1)
+            for place in first + np.flatnonzero(below > ranks[some]):
                 observed[place] = np.partition(scaled[place], ranks[place])[ranks[place]]
     observed = np.where(np.isnan(statistics[0]), np.float32(np.nan), observed)
     return scaled.T, observed
