@@ -5,9 +5,8 @@ All words are numbers here: (utterance, word) and (speaker, word) become single 
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from voxaudit.align.pronounce import dictionary
 from voxaudit.errors import VoxauditError
-from voxaudit.score.align import changed_words, word_counts
+from voxaudit.score.kernel import Spans, unmatched
 from voxaudit.tables import mean_of
 
 FloatArray = NDArray[np.float64]
@@ -25,6 +24,44 @@ IntArray = NDArray[np.int64]
 CELL = ("recognizer", "group", "perturbation")
 
 NO_DICTIONARY = "no phonemes: their dictionary comes with pocketsphinx, in the extra 'voxaudit[pocketsphinx]'"
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The words of many texts, one behind the other, as numbers of a vocabulary; those it lacks are one behind it.
+
+    `ends` has where each text ends, `answered` which are no nulls.
+    """
+
+    codes: NDArray[np.int32]
+    ends: IntArray
+    answered: NDArray[np.bool_]
+
+    @property
+    def lengths(self) -> IntArray:
+        """How many words each text has."""
+        return np.diff(self.ends, prepend=0)
+
+    @property
+    def row(self) -> IntArray:
+        """The text of each word."""
+        return np.repeat(np.arange(len(self.ends)), self.lengths)
+
+    def texts(self, first: int, last: int) -> Words:
+        """Return those of some texts."""
+        start, stop = (int(self.ends[row - 1]) if row else 0 for row in (first, last))
+        return Words(self.codes[start:stop], self.ends[first:last] - start, self.answered[first:last])
+
+
+def words_of(texts: pl.Series, vocabulary: pl.Series) -> Words:
+    """Return the words of normalized texts (null: no answer)."""
+    words = _words(texts)
+    codes = words["word"].cast(pl.Enum(vocabulary), strict=False).to_physical().cast(pl.Int32)
+    return Words(
+        codes.fill_null(len(vocabulary)).to_numpy(),
+        np.cumsum(np.bincount(words["row"].to_numpy(), minlength=len(texts))),
+        texts.is_not_null().to_numpy(),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +84,17 @@ class Clean:
     def group(self) -> IntArray:
         """The group of each utterance."""
         return self.group_of[self.speaker]
+
+    @cached_property
+    def words(self) -> Words:
+        """The words as they were said."""
+        return words_of(self.texts, self.vocabulary)
+
+    @cached_property
+    def entry(self) -> IntArray:
+        """Where each of the words is in the bags."""
+        size = len(self.vocabulary)
+        return np.searchsorted(self.row * size + self.word, self.words.row * size + self.words.codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +138,10 @@ class Heard:
 
 def clean_words(texts: pl.Series, speaker: IntArray, group_of: IntArray) -> Clean:
     """Return the clean speech of a recognizer from its normalized texts (null: no answer)."""
-    words = _words(texts)
-    vocabulary = words["word"].unique().sort()
-    row, word = _numbered(words, vocabulary)
-    keys, times = np.unique(row * max(1, len(vocabulary)) + word, return_counts=True)
-    row, word = np.divmod(keys, max(1, len(vocabulary)))
+    vocabulary = _words(texts)["word"].unique().sort()
+    words, size = words_of(texts, vocabulary), max(1, len(vocabulary))
+    keys, times = np.unique(words.row * size + words.codes, return_counts=True)
+    row, word = np.divmod(keys, size)
     return Clean(texts, speaker, group_of, vocabulary, row, word, times)
 
 
@@ -109,28 +156,31 @@ def sample(clean: Clean, used: NDArray[np.bool_]) -> Sample:
     return Sample(clean, used, row, word, times, pair_of, speaker, spoken, said)
 
 
-def hear(part: Sample, texts: pl.Series) -> Heard:
-    """Compare the disturbed transcripts `texts` (normalized, a row for each utterance) with the clean ones.
+def hear(part: Sample, heard: Words) -> Heard:
+    """Compare the words of disturbed transcripts, a text for each utterance, with the clean ones.
 
-    The words lost are those that the alignment of `score.align` leaves unmatched. Mostly it matches every word that
-    the two transcripts share; then the losses are the difference of the bags of words. The rest is traced.
+    The words lost are those that the alignment of `score.align` leaves unmatched.
     """
-    clean, size = part.clean, len(part.clean.vocabulary)
-    heard_row, heard_word = _numbered(
-        _words(pl.select(pl.when(pl.Series(part.used)).then(texts)).to_series()), clean.vocabulary
-    )
+    clean, size, rows = part.clean, len(part.clean.vocabulary), np.flatnonzero(part.used)
+    row = heard.row
+    known = part.used[row] & (heard.codes < size)
     counts = np.bincount(
-        clean.group[heard_row] * size + heard_word, minlength=(int(clean.group_of.max()) + 1) * size
+        clean.group[row[known]] * size + heard.codes[known], minlength=(int(clean.group_of.max()) + 1) * size
     ).reshape(-1, size)
-    keys, times = np.unique(heard_row * size + heard_word, return_counts=True)
-    wanted = part.row * size + part.word
-    at = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
-    there = np.where(keys[at] == wanted, times[at], 0) if len(keys) else np.zeros_like(wanted)
-    lost = np.maximum(part.times - there, 0)
-    _trace(part, texts, np.minimum(part.times, there), lost)
-    rows = len(clean.texts)
-    words = np.bincount(part.row, part.times, rows)
-    rate = np.bincount(part.row, lost, rows) / np.maximum(words, 1.0)
+    offset = len(clean.words.codes)
+    spans = [
+        Spans(start + one.ends - one.lengths, one.lengths)[rows]
+        for one, start in ((clean.words, 0), (heard, offset))
+    ]
+    own, (first, last, _, _) = unmatched(np.concatenate([clean.words.codes, heard.codes]), *spans)
+    # Every place of every stretch without a match.
+    long = last - first
+    within = np.arange(long.sum()) - np.repeat(np.cumsum(long) - long, long)
+    entries = clean.entry[np.repeat(spans[0].starts[own] + first, long) + within]
+    lost = np.bincount(entries, minlength=len(clean.row))[part.used[clean.row]]
+    texts = len(clean.texts)
+    words = np.bincount(part.row, part.times, texts)
+    rate = np.bincount(part.row, lost, texts) / np.maximum(words, 1.0)
     pairs = len(part.said)
     return Heard(
         counts,
@@ -145,35 +195,10 @@ def sums(place: IntArray, values: NDArray[Any], places: int) -> FloatArray:
     return np.asarray(np.bincount(place, values, places), dtype=np.float64)
 
 
-def _trace(part: Sample, texts: pl.Series, shared: IntArray, lost: IntArray) -> None:
-    """Correct `lost` where the alignment matches fewer words than the two transcripts share."""
-    clean = part.clean
-    changed = np.flatnonzero(part.used & (clean.texts != texts).fill_null(False).to_numpy())
-    if not len(changed):
-        return
-    said, heard = clean.texts.gather(changed).to_list(), texts.gather(changed).to_list()
-    hits = word_counts(said, heard)["hits"].to_numpy()
-    overlap = np.bincount(part.row, shared, len(clean.texts))[changed]
-    starts = np.searchsorted(part.row, np.arange(len(clean.texts) + 1))
-    numbers = clean.vocabulary.to_list()
-    for place in np.flatnonzero(hits < overlap).tolist():
-        gone = Counter(word for word, _ in changed_words(said[place], heard[place]))
-        for entry in range(starts[changed[place]], starts[changed[place] + 1]):
-            lost[entry] = gone[numbers[part.word[entry]]]
-
-
 def _words(texts: pl.Series) -> pl.DataFrame:
     """Return the words of a column of texts: `row` and `word`."""
     table = pl.DataFrame({"row": np.arange(len(texts)), "word": texts.alias("word").str.split(" ")})
     return table.explode("word").filter(pl.col("word").is_not_null() & (pl.col("word") != ""))
-
-
-def _numbered(words: pl.DataFrame, vocabulary: pl.Series) -> tuple[IntArray, IntArray]:
-    """Return rows and numbers of the words that the vocabulary has."""
-    known = words.with_columns(
-        pl.col("word").cast(pl.Enum(vocabulary), strict=False).to_physical()
-    ).drop_nulls()
-    return known["row"].to_numpy().astype(np.int64), known["word"].to_numpy().astype(np.int64)
 
 
 # AequeVox's Algorithm 2: how many times fewer a word is heard

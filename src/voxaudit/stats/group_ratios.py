@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from voxaudit.stats.permutations import (
     LEVEL,
     Shuffles,
     among,
+    are_whole,
     critical,
     critical_value,
     equal_tailed,
@@ -35,7 +36,6 @@ from voxaudit.stats.permutations import (
     most_beyond,
     short_of,
     step_down,
-    sums_of,
     toward,
 )
 from voxaudit.stats.ttests import kish_freedom, satterthwaite
@@ -49,12 +49,13 @@ _SHARE_CAP = 4.0  # nor one of shares more than this
 _NONE = 0.5  # errors counted where there were none, in the guard
 _NONE_VARIANCE = 2.0  # and their variance on the log scale
 _NO_SPREAD = 1e-20
+_ALIKE = 1e-12  # numbers that differ by less, relatively, differ by rounding
 _FAR = np.log(1e4)  # a limit farther from the estimate than this is none
 _STEPS = 40  # tries at a limit
 _CLOSE = 5e-4  # on the log scale: so well are limits found
-_NEAR = 0.2  # of the critical statistic: shuffles that may be as far out as it
-_AT_A_TIME = 1_000  # shuffles of a cell summed at a time: what is worked on stays in the processor's cache
-_TOGETHER = 40  # cells whose shuffled sums are held at a time: bounds memory
+_NEAR = 0.01  # of the critical statistic: shuffles that may be it, of what single precision says
+_BENT = 0.05  # the same between two claimed ratios, of what a straight line says
+_TOGETHER = 24  # cells whose shuffled sums are held at a time: bounds memory
 
 
 class Comparison(Protocol):
@@ -128,6 +129,19 @@ class Rates:
         spoke = (side[1] > 0.0).astype(np.float64)
         return np.stack([*side, *(side[k] * side[other] for k, other in self._pairs), spoke])
 
+    def _counts(self) -> list[FloatArray]:
+        """Return both sides, with whole numbers where nothing but rounding is between.
+
+        A rate of one scenario comes divided and multiplied again (`mean_rates`); counts are summed exactly, and in half
+        the time. Where speakers do not differ at all, rounding is all the spread there is, and is left.
+        """
+        sides = [self.ours, self.theirs]
+        whole = [np.rint(side) for side in sides]
+        same = np.sum(self._guard_parts[1][:2], axis=0) > _ALIKE
+        for side, own in zip(sides, whole, strict=True):
+            same &= (np.abs(side - own) <= _ALIKE * np.abs(own)).all(axis=(0, 1))
+        return [np.where(same, own, side) for side, own in zip(sides, whole, strict=True)]
+
     def _crossed(self, both: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return products of what speakers said on one side and on the other, columns x speakers x cells."""
         ours, theirs = self.ours[:, both], self.theirs[:, both]
@@ -138,70 +152,78 @@ class Rates:
         )
 
     @cached_property
-    def _sums(self) -> _Sums:
-        """What every claimed ratio needs of the shuffles.
+    def _sums(self) -> list[_Sums]:
+        """What every claimed ratio needs of the shuffles, for each cell.
 
         Only the first column is divided by the ratio; of the others only what they come to together is kept, and once
         for all cells in which they are the same: words are alike in most scenarios.
         """
         first, second, both = self._members
-        inside = len(first) + len(second)
+        inside, count, cells = len(first) + len(second), len(self.coefficients), self.ours.shape[2]
         # Who said something on a side: first or second group, and those on both.
-        speakers = [np.concatenate([first, both]), np.concatenate([second, both])]
-        shared = np.arange(inside, inside + len(both))
-        places = [np.r_[: len(first), shared], np.r_[len(first) : inside, shared]]
         said = [
-            np.ascontiguousarray(self._columns(side[:, some]).transpose(2, 0, 1))
-            for side, some in zip((self.ours, self.theirs), speakers, strict=True)
+            self._columns(side[:, np.concatenate([own, both])]).transpose(2, 0, 1)
+            for side, own in zip(self._counts(), (first, second), strict=True)
         ]
         totals = [side.sum(axis=2) for side in said]
-        distinct = [_distinct(side) for side in said]
-        crossed = [side.transpose(2, 0, 1) for side in self._crossed(both)]
-        cells, count = self.ours.shape[2], len(self.coefficients)
+        firsts = np.r_[0, count : 2 * count]
         others = np.r_[1:count, 2 * count : said[0].shape[1]]  # columns that the first one has no part in
-        keys = np.concatenate([index[:, others] for _, index in distinct], axis=1)
-        _, alike, of_cell = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        size = self.shuffles.permutations + 1
-        kept = [np.empty((len(rows), size)) for rows, _ in distinct]
-        swapped = np.empty((len(both), size), dtype=bool)
-        for rows, block in _stays(self.shuffles, first, second, both):
-            for start in range(0, len(block), _AT_A_TIME):
-                some = block[start : start + _AT_A_TIME].T
-                here = slice(rows.start + start, rows.start + start + some.shape[1])
-                for sums, (values, _), place in zip(kept, distinct, places, strict=True):
-                    sums[:, here] = sums_of(values, some[place])
-                swapped[:, here] = some[inside:]
-
-        def sides(cell: int, columns: IntArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-            """What stays in the first group, what comes to it, what goes to the second, what stays there."""
-            ours, theirs = (
-                sums[index[cell, columns]] for sums, (_, index) in zip(kept, distinct, strict=True)
+        known: dict[bytes, int] = {}
+        of_cell = [
+            known.setdefault(b"".join(side[cell, others].tobytes() for side in said), len(known))
+            for cell in range(cells)
+        ]
+        alike = [of_cell.index(place) for place in range(len(known))]
+        rows = [
+            np.concatenate(
+                [
+                    side[cell, columns]
+                    for columns, some in ((others, alike), (firsts, range(cells)))
+                    for cell in some
+                ]
             )
+            for side in said
+        ]
+        size = self.shuffles.permutations + 1
+        exact = np.float32 if all(are_whole(one).all() for one in rows) else np.float64
+        kept = [np.empty((len(one), size), dtype=exact) for one in rows]
+        swapped = np.empty((len(both), size), dtype=bool)
+        for here, stays in _stays(self.shuffles, first, second, both):
+            swapped[:, here] = stays[inside:]
+            for sums, values, own in zip(
+                kept, rows, (stays[: len(first)], stays[len(first) : inside]), strict=True
+            ):
+                chosen = np.concatenate([own, stays[inside:]]).astype(exact)
+                np.matmul(values.astype(exact), chosen, out=sums[:, here])
+        crossed = [side.transpose(2, 0, 1) for side in self._crossed(both)]
+
+        def sides(start: int, cell: int, columns: IntArray) -> list[FloatArray]:
+            """What stays in the first group, what comes to it, what goes to the second, what stays there."""
+            ours, theirs = (sums[start : start + len(columns)] for sums in kept)
             goes, comes = (
                 total[cell, columns][:, None] - side
                 for total, side in zip(totals, (ours, theirs), strict=True)
             )
-            return ours, comes, goes, theirs
+            return [ours, comes, goes, theirs]
 
-        own = np.empty((cells, 8, size))
-        common = np.empty((len(alike), 5, size))
-        pulled = np.empty((cells, 6, size)) if len(both) else None
-        firsts = np.r_[0, count : 2 * count]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            for place, one in enumerate(alike):
-                weights = self._others(sides(int(one), others), common[place])
-                for cell in np.flatnonzero(of_cell.ravel() == place):
-                    self._own(sides(int(cell), firsts), weights, own[cell])
-                    if pulled is not None:
-                        for start in range(0, size, _AT_A_TIME):
-                            here = slice(start, start + _AT_A_TIME)
-                            crosses = [
-                                crossed[0][cell] @ swapped[:, here],
-                                crossed[1][cell] @ ~swapped[:, here],
-                            ]
-                            pulled[cell, :, here] = self._shared(crosses, [one[:, here] for one in weights])
-        whole = [total[:, column] for column in (0, count) for total in totals]
-        return _Sums(own, common, of_cell.ravel(), pulled, np.array(whole))
+        found = []
+        whole = np.stack([total[:, column] for column in (0, count) for total in totals], axis=1).tolist()
+        made = np.empty((cells, 8, size))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            common, weights = [], []
+            for place, cell in enumerate(alike):
+                into = np.empty((5, size))
+                weights.append(self._others(sides(place * len(others), cell, others), into))
+                common.append((into, into.astype(np.float32)))
+            start = len(alike) * len(others)
+            for cell, place in enumerate(of_cell):
+                self._own(sides(start + cell * len(firsts), cell, firsts), weights[place], made[cell])
+                pulled = None
+                if len(both):
+                    crosses = [crossed[0][cell] @ swapped, crossed[1][cell] @ ~swapped]
+                    pulled = np.stack(self._shared(crosses, weights[place]))
+                found.append(_Sums(made[cell], *common[place], pulled, whole[cell]))
+        return found
 
     def _others(self, sides: Sequence[FloatArray], into: FloatArray) -> list[FloatArray]:
         """Work out what the columns but the first come to.
@@ -266,40 +288,24 @@ class Rates:
         """Return studentized log ratios, shuffles x cells; infinite where one side has no errors."""
         found = np.empty((len(ratio), self.shuffles.permutations + 1))
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Cell by cell, and in place: what is worked on stays in the processor's cache.
             for place, cell in enumerate(range(len(ratio)) if cells is None else cells):
-                _studentized(self._sums, int(cell), 1.0 / ratio[place], found[place])
+                found[place] = self._sums[cell].studentized(float(1.0 / ratio[place]))
         return found.T
 
-    def distances(
-        self, ratio: FloatArray, cells: IntArray, level: float, side: float, near: FloatArray
-    ) -> FloatArray:
-        """Return `critical` of the statistics of some cells. `near` are the statistics of all cells at a ratio of 1.
-
-        Statistics go nearly linearly with the log ratio: those of shuffles that a line takes past the critical one, or
-        nowhere near it, are not worked out (see `_Line`).
-        """
+    def distances(self, ratio: FloatArray, cells: IntArray, level: float, side: float) -> FloatArray:
+        """Return `critical` of the statistics of some cells: the same, without working out all of them."""
         most = most_beyond(level, self.shuffles.permutations + 1)
         if most < 1:
             return np.full(len(cells), np.inf)
         found = np.empty(len(cells))
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for place, cell in enumerate(cells.tolist()):
-                log, line = float(np.log(ratio[place])), self._lines.get((cell, side))
-                distance = None if line is None else line.distance(self._sums, cell, log, most, side)
-                if distance is None:
-                    own = np.empty(self.shuffles.permutations + 1)
-                    _studentized(self._sums, cell, 1.0 / ratio[place], own)
-                    known = toward(own, side)
-                    bar = float(critical_value(known, most))
-                    distance = short_of(bar, float(known[0]))
-                    before = (line.at, line.known) if line is not None else (0.0, toward(near[:, cell], side))
-                    self._lines[cell, side] = _Line.through(before, (log, known), bar)
-                found[place] = distance
+                search = self._searches.setdefault((cell, side), _Search(self._sums[cell], most, side))
+                found[place] = search.distance(float(np.log(ratio[place])))
         return found
 
     @cached_property
-    def _lines(self) -> dict[tuple[int, float], _Line]:
+    def _searches(self) -> dict[tuple[int, float], _Search]:
         return {}
 
     def _pulls(self) -> list[FloatArray]:
@@ -347,128 +353,138 @@ class Rates:
         return logs[0] - logs[1], (*variances, *freedoms), shared
 
 
-def _distinct(said: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the different rows of cells x columns x speakers, and which is whose: words are alike in most cells."""
-    rows = said.reshape(-1, said.shape[2])
-    known: dict[bytes, int] = {}
-    index = np.array([known.setdefault(row.tobytes(), len(known)) for row in rows])
-    return rows[np.unique(index, return_index=True)[1]], index.reshape(said.shape[:2])
-
-
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Sums of shuffles: `own` of each cell (`Rates._own`), `common` (`Rates._others`) and which of these is a cell's,
-    `pulled` (`Rates._shared`) where there are speakers on both sides, and `totals` over both sides."""
+    """Sums of shuffles of a cell, a column each: `own` (`Rates._own`), `common` (`Rates._others`), also in single
+    precision, `pulled` (`Rates._shared`) where there are speakers on both sides, and `totals` over both sides."""
 
-    own: FloatArray
-    common: FloatArray
-    of_cell: IntArray
-    pulled: FloatArray | None
-    totals: FloatArray
+    own: NDArray[Any]
+    common: NDArray[Any]
+    rough_common: NDArray[Any]
+    pulled: NDArray[Any] | None
+    totals: Sequence[float]
 
-    def of(self, cell: int, shuffles: IntArray) -> _Sums:
-        """Return those of some shuffles of one cell."""
-        return _Sums(
-            self.own[cell].take(shuffles, axis=1)[None],
-            self.common[self.of_cell[cell]].take(shuffles, axis=1)[None],
-            np.zeros(1, dtype=np.int64),
-            None if self.pulled is None else self.pulled[cell].take(shuffles, axis=1)[None],
-            self.totals[:, [cell]],
+    def of(self, shuffles: IntArray) -> _Sums:
+        """Return those of some shuffles."""
+        own, common, pulled = (
+            None if sums is None else sums.take(shuffles, axis=1)
+            for sums in (self.own, self.common, self.pulled)
         )
+        return replace(self, own=own, common=common, pulled=pulled)
 
+    @cached_property
+    def rough(self) -> _Sums:
+        """The same in single precision, in which a logarithm is worked out in a quarter of the time."""
+        pulled = None if self.pulled is None else self.pulled.astype(np.float32)
+        return replace(self, own=self.own.astype(np.float32), common=self.rough_common, pulled=pulled)
 
-@dataclass(eq=False)
-class _Line:
-    """Statistics of a cell's shuffles at a log ratio, how they change with it, and the critical one of them.
+    def studentized(self, tilt: float) -> NDArray[Any]:
+        """Return studentized log ratios, `tilt` being 1 over the ratio that is claimed.
 
-    Large ones reject (`toward`).
-    """
-
-    at: float
-    known: FloatArray
-    slope: FloatArray
-    bar: float
-
-    @classmethod
-    def through(cls, before: tuple[float, FloatArray], here: tuple[float, FloatArray], bar: float) -> _Line:
-        """Return the line from one log ratio and its statistics to another."""
-        (start, were), (at, known) = before, here
-        slope = (known - were) / (at - start)
-        slope[~np.isfinite(slope)] = 0.0  # a side without errors: endless at all ratios
-        return cls(at, known, slope, bar)
-
-    def distance(self, sums: _Sums, cell: int, log: float, most: int, side: float) -> float | None:
-        """Return how far the observed statistic is from being rejected; None where lines may not tell.
-
-        They tell where those that are worked out are found much nearer to where they were expected than any other is
-        to the critical one.
+        What the first group said is multiplied by it in the first column, in its square twice.
         """
-        about = self.slope * (log - self.at)
-        about += self.known
-        about -= self.bar
-        beyond = int(np.count_nonzero(about > _NEAR))
-        some = np.flatnonzero(np.abs(about) <= _NEAR)
-        if not beyond <= most < beyond + len(some):
-            return None
-        some = np.concatenate([[0], some])
-        own = np.empty(len(some))
-        _studentized(sums.of(cell, some), 0, float(np.exp(-log)), own)
-        known = toward(own, side)
-        if np.abs(known[1:] - self.bar - about[some[1:]]).max() > _NEAR / 4.0:
-            return None
-        self.bar = float(critical_value(known[1:], most - beyond))
-        return short_of(self.bar, float(known[0]))
+        ours, theirs, squares, their_squares, *mixes = self.own
+        common, totals = self.common, self.totals
+        first = ours * tilt
+        first += theirs
+        second = totals[0] * tilt + totals[1] - first
+        squared = squares * tilt**2
+        squared += their_squares
+        rest = totals[2] * tilt**2 + totals[3] - squared
+        inverses = []
+        for place, (whole, own) in enumerate(((first, squared), (second, rest))):
+            np.maximum(whole, 0.0, out=whole)
+            inverse = 1.0 / whole
+            own *= inverse
+            mixed = mixes[2 * place] * tilt
+            mixed += mixes[2 * place + 1]
+            own += mixed
+            own *= inverse
+            own += common[2 * place]
+            np.maximum(own, 0.0, out=own)
+            own *= common[2 * place + 1]
+            inverses.append(inverse)
+        variance = squared
+        variance += rest
+        if self.pulled is not None:
+            # A speaker on both sides pulls both at once; the first group's errors are the ones divided.
+            both, here, here_theirs, there, there_theirs, left = self.pulled
+            variance -= both * tilt * inverses[0] * inverses[1] + left
+            variance -= (here * tilt + here_theirs) * inverses[0]
+            variance -= (there + there_theirs * tilt) * inverses[1]
+        first *= inverses[1]
+        first *= common[4]
+        log = np.log(first, out=first)
+        spread = np.sqrt(np.maximum(variance, _NO_SPREAD, out=variance), out=variance)
+        found = np.divide(log, spread, out=spread)
+        # One side without errors: however little is known of its spread.
+        endless = np.isinf(log)
+        if endless.any():
+            found[endless] = log[endless]
+        return found
 
 
-def _studentized(sums: _Sums, cell: int, tilt: float, into: FloatArray) -> None:
-    """Work out studentized log ratios of a cell, `tilt` being 1 over the ratio that is claimed.
+class _Search:
+    """How far the observed statistic of a cell is from being rejected, as one ratio after the other is claimed.
 
-    What the first group said is multiplied by it in the first column, in its square twice.
+    Statistics of all shuffles are worked out in single precision, and those near the critical one exactly. Between two
+    ratios they go nearly linearly with its logarithm: shuffles that stay beyond the critical one, or below, are then
+    not worked out at all. Where that was not as near as was taken for granted, all of them are worked out exactly.
     """
-    ours, theirs, squares, their_squares, *mixes = sums.own[cell]
-    common, totals = sums.common[sums.of_cell[cell]], sums.totals[:, cell]
-    first = ours * tilt
-    first += theirs
-    second = totals[0] * tilt + totals[1] - first
-    squared = squares * tilt**2
-    squared += their_squares
-    rest = totals[2] * tilt**2 + totals[3] - squared
-    inverses = []
-    for place, (whole, own) in enumerate(((first, squared), (second, rest))):
-        np.maximum(whole, 0.0, out=whole)
-        inverse = 1.0 / whole
-        own *= inverse
-        mixed = mixes[2 * place] * tilt
-        mixed += mixes[2 * place + 1]
-        own += mixed
-        own *= inverse
-        own += common[2 * place]
-        np.maximum(own, 0.0, out=own)
-        own *= common[2 * place + 1]
-        inverses.append(inverse)
-    variance = squared
-    variance += rest
-    if sums.pulled is not None:
-        # A speaker on both sides pulls both at once; the first group's errors are the ones divided.
-        both, here, here_theirs, there, there_theirs, left = sums.pulled[cell]
-        variance -= both * tilt * inverses[0] * inverses[1] + left
-        variance -= (here * tilt + here_theirs) * inverses[0]
-        variance -= (there + there_theirs * tilt) * inverses[1]
-    first *= inverses[1]
-    first *= common[4]
-    log = np.log(first, out=first)
-    spread = np.sqrt(np.maximum(variance, _NO_SPREAD, out=variance), out=variance)
-    np.divide(log, spread, out=into)
-    # One side without errors: however little is known of its spread.
-    endless = np.isinf(log)
-    if endless.any():
-        into[endless] = log[endless]
+
+    def __init__(self, sums: _Sums, most: int, side: float) -> None:
+        self._sums, self._most, self._side = sums, most, side
+        self._seen: list[tuple[float, NDArray[Any]]] = []  # log ratios, and statistics less the critical one
+        self._some: tuple[_Sums, int, NDArray[Any], NDArray[Any]] | None = None
+
+    def distance(self, log: float) -> float:
+        """Return the distance where a log ratio is claimed: at most 0 where it is rejected."""
+        logs = [at for at, _ in self._seen]
+        found = self._between(log) if len(logs) == 2 and min(logs) < log < max(logs) else None
+        if found is None:
+            found = self._near(log)
+        if found is None:
+            known = toward(self._sums.studentized(float(np.exp(-log))), self._side)
+            found = short_of(float(critical_value(known, self._most)), float(known[0]))
+        return found
+
+    def _near(self, log: float) -> float | None:
+        rough = toward(self._sums.rough.studentized(float(np.exp(-log))), self._side)
+        rough -= critical_value(rough, self._most)
+        self._seen, self._some = [*self._seen[-1:], (log, rough)], None
+        some = np.flatnonzero(np.abs(rough) <= _NEAR)
+        beyond = np.count_nonzero(rough > _NEAR)
+        return self._exactly(self._among(some), log, beyond, rough[some], _NEAR / 4.0)
+
+    def _between(self, log: float) -> float | None:
+        (at, here), (to, there) = self._seen
+        if self._some is None:
+            least = np.minimum(here, there)
+            some = np.flatnonzero((least <= _BENT) & (np.maximum(here, there) >= -_BENT))
+            self._some = self._among(some), np.count_nonzero(least > _BENT), here[some], there[some]
+        sums, beyond, here, there = self._some
+        expected = here + (log - at) / (to - at) * (there - here)
+        return self._exactly(sums, log, beyond, expected, _BENT / 4.0)
+
+    def _among(self, some: IntArray) -> _Sums:
+        return self._sums.of(np.concatenate([[0], some]))  # what was observed comes first
+
+    def _exactly(
+        self, sums: _Sums, log: float, beyond: int, expected: NDArray[Any], off: float
+    ) -> float | None:
+        """Return the distance from the shuffles that may be the critical one, `beyond` others being larger."""
+        if not 0 <= self._most - beyond < len(expected):
+            return None
+        known = toward(sums.studentized(float(np.exp(-log))), self._side)
+        bar = float(critical_value(known[1:], self._most - beyond))
+        near = bool((np.abs(known[1:] - bar - expected) <= off).all())
+        return short_of(bar, float(known[0])) if near else None
 
 
 def _stays(
     shuffles: Shuffles, first: IntArray, second: IntArray, both: IntArray
 ) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
-    """Yield shuffles as what stays on its side of a comparison, shuffles x speakers (first, second, both).
+    """Yield shuffles as what stays on its side of a comparison, speakers (first, second, both) x shuffles.
 
     Speakers of one group are shuffled among all of them; a speaker on both sides is exchanged with himself or not.
     """
@@ -490,7 +506,7 @@ def _staying(
         if len(both):
             fresh = slice(1 if rows.start == 0 else 0, None)
             stays[fresh, len(members) :] = swaps.integers(0, 2, (len(block), len(both)))[fresh]
-        yield rows, stays
+        yield rows, np.ascontiguousarray(stays.T)  # speakers of a group are summed over
 
 
 class Shares(Rates):
@@ -560,7 +576,7 @@ class Adjusted:
         size = sum(map(len, self._members))
         kept = np.empty((self.shuffles.permutations + 1, size), dtype=np.uint8)
         for rows, stays in _stays(self.shuffles, *self._members):
-            kept[rows] = stays
+            kept[rows] = stays.T
         return kept
 
     @cached_property
@@ -771,11 +787,10 @@ def judge(
     >>> found.p_adjusted < 0.01 < 1.5 < found.low < found.ratio < found.high
     True
     """
-    parts = [part for comparison in comparisons for part in _in_parts(comparison)]
-    size = sum(len(part.ratio()) for part in parts)
+    size = sum(len(comparison.ratio()) for comparison in comparisons)
     found: list[dict[str, FloatArray]] = []
     scaled, observed = [], []
-    for part in parts:
+    for part, guarded in _in_parts(comparisons, level, limits):
         ratio = part.ratio()
         one = np.ones(len(ratio))
         statistics, guard = part.statistics(one), part.guard(one)
@@ -785,10 +800,10 @@ def judge(
         alone = equal_tailed(statistics)
         values = {"ratio": ratio, "p": np.where(np.isnan(alone), np.nan, np.fmax(alone, guard))}
         if limits:
-            values["low"], values["high"] = interval(part, level, statistics)
+            values["low"], values["high"] = interval(part, level, guarded)
             values["lowest"] = _lowest(part, values, size, level)
         found.append(values)
-        for name in ("_sums", "_lines", "_kept"):  # what shuffles gave is large
+        for name in ("_sums", "_searches", "_kept"):  # what shuffles gave is large
             part.__dict__.pop(name, None)
     if not found:
         return [[] for _ in comparisons]
@@ -812,11 +827,18 @@ def judge(
     return [judged[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def _in_parts(comparison: Comparison) -> list[Comparison]:
-    if not isinstance(comparison, Rates) or comparison.ours.shape[2] <= _TOGETHER:
-        return [comparison]
-    starts = range(0, comparison.ours.shape[2], _TOGETHER)
-    return [comparison.cells(slice(start, start + _TOGETHER)) for start in starts]
+def _in_parts(
+    comparisons: Sequence[Comparison], level: float, limits: bool
+) -> Iterator[tuple[Comparison, list[FloatArray]]]:
+    """Yield the comparisons, those of many cells in parts, with the guard's limits: found for all cells at once."""
+    for comparison in comparisons:
+        guarded = _guard_limits(comparison, level) if limits else []
+        if not isinstance(comparison, Rates):
+            yield comparison, guarded
+            continue
+        for start in range(0, comparison.ours.shape[2], _TOGETHER):
+            some = slice(start, start + _TOGETHER)
+            yield comparison.cells(some), [end[some] for end in guarded]
 
 
 def _lowest(part: Comparison, values: dict[str, FloatArray], count: int, level: float) -> FloatArray:
@@ -834,11 +856,11 @@ def _lowest(part: Comparison, values: dict[str, FloatArray], count: int, level: 
 
 
 def interval(
-    comparison: Comparison, level: float = LEVEL, near: FloatArray | None = None
+    comparison: Comparison, level: float = LEVEL, guarded: Sequence[FloatArray] | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return the limits of the ratios that are not rejected at `level`: 0 or infinity where there is no limit.
 
-    `near` are the statistics at a ratio of 1, where they are known: the search is then quicker.
+    `guarded` are the guard's limits (`_guard_limits`), where they are known.
 
     The search starts at the guard's limits, which cost nothing, and goes on outward where shuffling rejects less. A
     group without errors has the guard's limits: dividing nothing tells nothing.
@@ -846,8 +868,7 @@ def interval(
     ratio = comparison.ratio()
     log = np.log(np.where(np.isfinite(ratio) & (ratio > 0.0), ratio, np.nan))
     ends = []
-    for side in (-1.0, 1.0):
-        end = _guard_limit(comparison, side, level)
+    for side, end in zip((-1.0, 1.0), guarded or _guard_limits(comparison, level), strict=True):
         open_ = 0.0 if side < 0.0 else np.inf
         cells = np.flatnonzero(np.isfinite(log) & np.isfinite(end) & (end > 0.0))
         # The last ratio kept and the first one rejected, with how far the statistic is from the critical one.
@@ -858,8 +879,8 @@ def interval(
             if not len(cells):
                 break
             claimed = np.exp(here[cells])
-            if isinstance(comparison, Rates) and near is not None:
-                beyond = comparison.distances(claimed, cells, level, -side, near)
+            if isinstance(comparison, Rates):
+                beyond = comparison.distances(claimed, cells, level, -side)
             else:
                 beyond = critical(comparison.statistics(claimed, cells), level, -side)
             rejected = beyond <= 0.0
@@ -886,15 +907,17 @@ def interval(
     return ends[0], ends[1]
 
 
-def _guard_limit(comparison: Comparison, side: float, level: float) -> FloatArray:
-    """Return the ratios farthest from the estimate to one side that the guard does not reject."""
-    ratio, inside = comparison.ratio(), comparison.center()
-    beyond = inside + side * _FAR
-    for _ in range(50):
-        middle = (inside + beyond) / 2.0
-        out = comparison.guard(np.exp(middle)) <= level
-        beyond, inside = np.where(out, middle, beyond), np.where(out, inside, middle)
-    none = 0.0 if side < 0.0 else np.inf
-    far = np.abs(beyond - comparison.center()) > 0.999 * _FAR
-    # A group without errors has a limit on one side only.
-    return np.where(far | (ratio == none), none, np.exp(beyond))
+def _guard_limits(comparison: Comparison, level: float) -> list[FloatArray]:
+    """Return the ratios farthest from the estimate, below and above, that the guard does not reject."""
+    ratio, center = comparison.ratio(), comparison.center()
+    limits = []
+    for side, none in ((-1.0, 0.0), (1.0, np.inf)):
+        inside, beyond = center, center + side * _FAR
+        for _ in range(50):
+            middle = (inside + beyond) / 2.0
+            out = comparison.guard(np.exp(middle)) <= level
+            beyond, inside = np.where(out, middle, beyond), np.where(out, inside, middle)
+        far = np.abs(beyond - center) > 0.999 * _FAR
+        # A group without errors has a limit on one side only.
+        limits.append(np.where(far | (ratio == none), none, np.exp(beyond)))
+    return limits

@@ -122,6 +122,11 @@ def among(block: NDArray[np.int32], members: IntArray) -> NDArray[np.int32]:
     return flat.reshape(moved.shape)
 
 
+def are_whole(values: FloatArray) -> NDArray[np.bool_]:
+    """Say of which rows all sums are exact in single precision: counts of not too many."""
+    return np.asarray((np.abs(values).sum(axis=1) < _EXACT) & (values == np.rint(values)).all(axis=1))
+
+
 def sums_of(values: FloatArray, chosen: NDArray[np.bool_]) -> FloatArray:
     """Return the sums of what is chosen: questions x speakers times speakers x shuffles.
 
@@ -130,7 +135,7 @@ def sums_of(values: FloatArray, chosen: NDArray[np.bool_]) -> FloatArray:
     >>> sums_of(np.array([[1.0, 2.0, 4.0], [0.5, 0.0, 0.25]]), np.array([[True], [False], [True]])).tolist()
     [[5.0], [0.75]]
     """
-    whole = (np.abs(values).sum(axis=1) < _EXACT) & (values == np.rint(values)).all(axis=1)
+    whole = are_whole(values)
     if whole.all():
         return (values.astype(np.float32) @ chosen.astype(np.float32)).astype(np.float64)
     sums = np.empty((len(values), chosen.shape[1]))
@@ -226,19 +231,22 @@ def margins(
         # A few questions at a time: what is worked on stays in the processor's cache.
         for first in range(0, questions, step):
             some = slice(first, first + step)
-            known = toward(np.ascontiguousarray(statistics.T[some]), 1.0)
+            known = toward(statistics.T[some], 1.0)
             ordered = np.partition(known, sorted(set(places)), axis=1)
             down, lowest, highest, up = (ordered[:, [place]] for place in places)
-            least = ordered[:, : places[0] + 1].min(axis=1, keepdims=True)
-            largest = ordered[:, high:].max(axis=1, keepdims=True)
             positive = known >= 0.0
-            unit = np.where(positive, np.where(up > 0.0, up, np.nan), np.where(down < 0.0, down, np.nan))
-            margin = known / unit
-            # What is more than all others has no unit; nothing is nothing, also where no shuffle gives more.
-            margin[np.isnan(margin)] = np.inf
-            none = known == 0.0
-            none |= np.where(positive, largest <= highest + TIE, least >= lowest - TIE)
-            margin[none] = 0.0
+            up, down = np.where(up > 0.0, up, np.nan), np.where(down < 0.0, down, np.nan)
+            margin = known / np.where(positive, up, down)
+            if not (np.isfinite(up).all() and np.isfinite(down).all()):
+                # What is more than all others has no unit; nothing is nothing, also where no shuffle gives more.
+                margin[np.isnan(margin)] = np.inf
+                margin[known == 0.0] = 0.0
+            for flat, side in (
+                (ordered[:, high:].max(axis=1, keepdims=True) <= highest + TIE, positive),
+                (ordered[:, : low + 1].min(axis=1, keepdims=True) >= lowest - TIE, ~positive),
+            ):
+                if flat.any():
+                    margin[flat & side] = 0.0
             scaled[some] = margin
             observed[some] = scaled[some, 0]
             below = (scaled[some] < observed[some, None]).sum(axis=1)

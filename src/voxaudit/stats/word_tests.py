@@ -15,7 +15,7 @@ perturbation together, less that of all others; speakers are shuffled among the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from voxaudit.score.lost_words import Heard, Sample, Sounds, sums
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray, IntArray
-from voxaudit.stats.permutations import LEVEL, TIE, Shuffles, margins, step_down, sums_of
+from voxaudit.stats.permutations import LEVEL, TIE, Block, Shuffles, margins, step_down, sums_of
 from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
 _BLOCK = 4_000_000  # chances worked on at a time: bounds memory
@@ -195,27 +195,40 @@ def between_groups(
     gap, error, df, p, observed = (np.full(shape, np.nan) for _ in range(5))
     for number in range(groups):
         if number == 0 or groups > 2:
-            dealt = np.concatenate([(group[block] == number).T for _, block in shuffles.blocks()], axis=1)
-            sums = sums_of(parts, dealt).reshape(6, shape[1] + 1, -1)
+            blocks = [sums_of(parts, dealt) for _, dealt in _dealt(shuffles, group, number)]
+            sums = (np.hstack(blocks) if len(blocks) > 1 else blocks[0]).reshape(6, shape[1] + 1, -1)
             real = [one[:, :-1, 0] for one in (sums, all_ - sums[..., :1])]
             statistics, sides = _studentized(sums, all_, pooled[:, None])
+            tested = (np.minimum(real[0][5], real[1][5]) >= FEWEST_SPEAKERS) & (pooled > 0.0)
+            seen = np.where(tested, statistics[:, 0], np.nan)
+            statistics[:, 0] = seen
         else:  # what one of two loses more the other loses less
-            statistics, sides, real = -statistics, sides[::-1], real[::-1]
+            sides, real, seen = sides[::-1], real[::-1], -seen
         with np.errstate(divide="ignore", invalid="ignore"):
-            guard = stdtr(_freedom(real, [side[1] for side in sides]), -statistics[:, 0])
+            guard = stdtr(_freedom(real, [side[1] for side in sides]), -seen)
             limits = _welch(real, [side[2] for side in sides])
-        tested = (np.minimum(real[0][5], real[1][5]) >= FEWEST_SPEAKERS) & (pooled > 0.0)
-        statistics[~tested, 0] = np.nan
-        seen = statistics[:, :1]
-        margin, reached = margins(statistics.T, 2.0 * np.minimum(guard, 1.0 - guard))
+        if number == 0 or groups > 2:
+            margin, reached = margins(statistics.T, 2.0 * np.minimum(guard, 1.0 - guard))
+            more, as_much = statistics > 0.0, statistics >= seen[:, None] - TIE
+        else:  # margins are those of both tails
+            more, as_much = statistics < 0.0, statistics <= TIE - seen[:, None]
         # Only more is asked for: less is more for the others.
-        np.copyto(scaled[number], margin.T, where=statistics > 0.0)
-        observed[number] = np.where(seen[:, 0] > 0.0, reached, np.where(tested, 0.0, np.nan))
-        alone = (statistics >= seen - TIE).mean(axis=1)
-        p[number] = np.where(tested, np.maximum(alone, guard), np.nan)
+        np.copyto(scaled[number], margin.T, where=more)
+        observed[number] = np.where(seen > 0.0, reached, np.where(tested, 0.0, np.nan))
+        p[number] = np.where(tested, np.maximum(np.mean(as_much, axis=1), guard), np.nan)
         difference = sides[0][0] - sides[1][0]
         gap[number], error[number], df[number] = np.where(tested, [difference, *limits], np.nan)
     return Between(gap, error, df, p, scaled.transpose(2, 0, 1), observed)
+
+
+def _dealt(shuffles: Shuffles, group: IntArray, number: int) -> Iterable[Block]:
+    """Return who is in a group, speakers x shuffles: the same for all recognizers and perturbations."""
+    return shuffles.remembered(
+        (group.tobytes(), number),
+        lambda: (
+            (rows, np.ascontiguousarray((group[block] == number).T)) for rows, block in shuffles.blocks()
+        ),
+    )
 
 
 def _studentized(

@@ -297,10 +297,10 @@ class _Work:
             self.notes.append(f"{name}: every clean transcript is empty: nothing can be lost")
             return
         sounds = self._sounds(name, clean)
-        for perturbation, disturbed in self.trials.disturbed(heard, self.rule):
+        for perturbation, disturbed in self.trials.disturbed(heard, self.rule, clean.vocabulary):
             used = clean.texts.is_not_null().to_numpy().copy()
             for answers in disturbed.values():
-                used &= answers.is_not_null().to_numpy()
+                used &= answers.answered
             labels = {"recognizer": name, "perturbation": perturbation}
             if not used.all():
                 self.left_out.append({**labels, "utterances": int((~used).sum())})

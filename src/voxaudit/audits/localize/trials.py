@@ -19,7 +19,7 @@ from voxaudit.perturb.scenario_id import (
     read_setting,
     show_setting,
 )
-from voxaudit.score.lost_words import CELL, IntArray
+from voxaudit.score.lost_words import CELL, IntArray, Words, words_of
 from voxaudit.score.normalize import Normalizer, normalize_column
 from voxaudit.tables import collect, require_columns
 
@@ -74,12 +74,15 @@ class Trials:
         """The groups, sorted."""
         return self.people["group"].unique().sort()
 
-    def disturbed(self, heard: Heard, rule: Normalizer) -> Iterator[tuple[str, dict[str, pl.Series]]]:
-        """Yield perturbations with their normalized texts by setting, in the order of the clean ones; null: no answer.
+    def disturbed(
+        self, heard: Heard, rule: Normalizer, vocabulary: pl.Series
+    ) -> Iterator[tuple[str, dict[str, Words]]]:
+        """Yield perturbations with the words of their normalized texts by setting, in the order of the clean ones.
 
-        Of a file as many are read at a time as are no more than `ROWS_AT_A_TIME`, one at least.
+        Of a file as many are read at a time as are no more than `ROWS_AT_A_TIME`, one at least; those become words
+        together, as a call for each scenario costs more than its texts do.
         """
-        clean = heard.utterances.select("utterance")
+        clean = heard.utterances.select("utterance").with_row_index("row")
         at_a_time = max(1, ROWS_AT_A_TIME // max(1, clean.height))
         waiting = list(heard.settings.items())
         while waiting:
@@ -89,14 +92,21 @@ class Trials:
             ids = [heard.scenarios[name, setting] for name, settings in some for setting in settings]
             own = (pl.col("recognizer") == heard.recognizer) & pl.col("scenario").is_in(ids)
             answers = collect(self.lazy.filter(own).select("scenario", "utterance", heard="text"), self.where)
-            parts = answers.partition_by("scenario", as_dict=True, include_key=False)
+            answers = answers.join(clean, on="utterance", maintain_order="left")
+            number = answers["scenario"].cast(pl.String).cast(pl.Enum(ids)).to_physical().to_numpy()
+            at = np.full(len(ids) * clean.height, -1)
+            at[number.astype(np.int64) * clean.height + answers["row"].to_numpy()] = np.arange(answers.height)
+            texts = answers["heard"].gather(pl.Series(at).replace(-1, None))
+            words = words_of(normalize_column(texts, rule), vocabulary)
+            first = iter(range(0, len(at), max(1, clean.height)))
             for name, settings in some:
-                texts = {}
-                for setting in settings:
-                    part = parts[heard.scenarios[name, setting],]
-                    joined = clean.join(part, on="utterance", how="left", maintain_order="left")
-                    texts[setting] = normalize_column(joined["heard"], rule)
-                yield name, texts
+                yield (
+                    name,
+                    {
+                        setting: words.texts(start, start + clean.height)
+                        for setting, start in zip(settings, first, strict=False)
+                    },
+                )
 
     def reference_words(self, rule: Normalizer) -> set[str]:
         """Return every word of the reference texts, normalized."""
