@@ -827,7 +827,9 @@ def _together(gap: Gap) -> tuple[float | None, float | None]:
         return low, high
     near = math.log(ratio / low) if ratio >= 1.0 else math.log(high / ratio)
     farther = max(1.0, (abs(math.log(ratio)) - math.log(gap.lowest)) / near) if near > 0.0 else 1.0
-    return ratio * (low / ratio) ** farther, ratio * (high / ratio) ** farther
+    with np.errstate(over="ignore"):  # a limit beyond all numbers is none
+        limits = ratio * np.power([low / ratio, high / ratio], farther)
+    return number_or_none(limits[0]), number_or_none(limits[1])
 
 
 def _gaps_table(gaps: Sequence[Gap], split: tuple[str, ...]) -> Table:
