@@ -32,7 +32,9 @@ DATA, PUBLISHED, RUNS, SCORES, ANSWERS = (
     HERE / name for name in ("data", "published", "runs", "scores", "answers")
 )
 PAGES = HERE.parent.parent / "docs" / "study-2026"
-PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish", "told", "sounds")
+PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish", "told", "sounds", "pocketsphinx")
+ADDED = {"pocketsphinx": "accents"}
+"""Parts with further recognizers for the recordings of another part: their scores are kept with its."""
 LISTENING: dict[str, str] = tomllib.loads((HERE / "questions.toml").read_text())["parts"]
 """Parts that are no run: audits that hear by themselves, as commands by name."""
 SPANISH_PROMPTS = 40
@@ -52,14 +54,18 @@ def main() -> None:
     parser.add_argument(
         "what", nargs="*", help="hear, ask, pages (default: all three); parts, questions by name"
     )
-    names = parser.parse_args().what
+    parser.add_argument(
+        "--workers", type=int, help="processes that hear at the same time (default: one per core)"
+    )
+    given = parser.parse_args()
+    names = given.what
     steps = [name for name in ("hear", "ask", "pages") if name in names] or ["hear", "ask", "pages"]
     chosen = [name for name in names if name not in steps]
     if "hear" in steps:
         parts = chosen or [*PARTS, *LISTENING]
         prepare(parts)
         for part in parts:
-            hear(part)
+            hear(part, given.workers)
     if "ask" in steps:
         ask(chosen)
         if not chosen or "enough" in chosen:
@@ -130,10 +136,11 @@ def _from_here(manifest: pl.DataFrame, corpus: str) -> pl.DataFrame:
     return manifest.with_columns(pl.format("{}/{}", folder, "path").alias("path"))
 
 
-def hear(part: str) -> None:
+def hear(part: str, workers: int | None = None) -> None:
     """Hear a part, note what it cost, and keep its scores: counts and attributes, no text and no audio."""
     began, before = time.time(), _used()
     command = f"{LISTENING[part]} --out runs/{part}" if part in LISTENING else f"run {part}.toml"
+    command += f" --workers {workers}" if workers else ""
     code = subprocess.run(["voxaudit", *shlex.split(command)], cwd=HERE).returncode
     if code not in (0, 1):
         sys.exit(f"voxaudit {command} ended with {code}; run the same again to go on")
@@ -206,13 +213,16 @@ def keep_answer(name: str, kept: dict[str, Any]) -> None:
 
 def keep_scores(part: str) -> None:
     """Copy the scores of a part into the repository: counts and attributes, no text."""
-    source = RUNS / part / "scores.parquet"
+    source, name = RUNS / part / "scores.parquet", ADDED.get(part, part)
     if source.exists():  # there are no scores without references
         SCORES.mkdir(exist_ok=True)
         new = pl.read_parquet(source)
         if part == "told":  # beside the same model that was not told
             new = pl.concat([scores("accents").filter(recognizer="whisper-base"), new], how="diagonal")
-        new.write_parquet(SCORES / f"{part}.parquet", compression="zstd", compression_level=19)
+        if name in ADDED.values() and (SCORES / f"{name}.parquet").exists():
+            others = ~pl.col("recognizer").is_in(new["recognizer"].unique())
+            new = pl.concat([scores(name).filter(others), new], how="diagonal")
+        new.write_parquet(SCORES / f"{name}.parquet", compression="zstd", compression_level=19)
 
 
 def questions() -> list[dict[str, Any]]:
