@@ -713,7 +713,13 @@ def _worst(gaps: Sequence[Gap], fits: Sequence[Fit], refused: Sequence[Refusal])
         worse, better, ratio, high = widest.group, widest.against, widest.ratio, widest.high
         if ratio is not None and ratio < 1.0:
             worse, better, ratio, high = better, worse, _inverse(ratio), _inverse(widest.low)
-        low = max((gap.lowest for gap in judged if gap.lowest is not None), default=None)
+        # A gap that is shown is above 1, though its limit is not so by Bonferroni, which sees less than the test does.
+        limits = (
+            gap.lowest if gap.verdict != "shown" else max(gap.lowest, 1.0)
+            for gap in judged
+            if gap.lowest is not None
+        )
+        low = max(limits, default=None)
         together = f" with {counted(widest.family, 'comparison')} taken together" if widest.family > 1 else ""
         gap = f"{ratio:.2f} times as many errors per word for {worse.group} speakers as for {better.group} speakers"
         if ratio == math.inf:
