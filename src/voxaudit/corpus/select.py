@@ -165,11 +165,11 @@ def _check(table: pl.DataFrame, clause: Clause, where: str) -> list[Problem]:
     levels = column.cast(pl.String).unique().drop_nulls()
     if clause.operator not in ("=", "!=") or clause.value in levels:
         return []
-    known = levels.sort().head(10_000).to_list()
     missing = [value for value in clause.values[1:] or clause.values if value not in levels]
+    hints = [suggest(value, levels.sort().head(10_000).to_list()) for value in missing]
     return [
-        Problem("no_such_value", f"no row has {clause.column} {quote(value)}.{suggest(value, known)}", False)
-        for value in missing
+        Problem("no_such_value", f"no row has {clause.column} {quote(value)}.{hint}", False)
+        for value, hint in zip(missing, hints, strict=True)
     ]
 
 
