@@ -270,7 +270,7 @@ def ask_enough() -> None:
 def fill_pages() -> None:
     """Write every answer into the pages, between its marks: the command, the table, the sentences."""
     blocks = {question["name"]: block(question) for question in questions()}
-    blocks |= {"cost": cost(), "enough": claims()}
+    blocks |= {"cost": cost(), "enough": claims(), "methods": methods()}
     blocks |= {f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "three", "ravdess")}
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
@@ -329,6 +329,41 @@ def claims() -> str:
         shares = "".join(f" {100 * row['claimed'][name]:.0f} % |" for name in methods)
         lines.append(f"| {row['group']} and {row['against']} | {row['speakers']} |{shares}")
     return "\n".join([*lines, ""])
+
+
+def methods() -> str:
+    """Return what disparity and parity say of each recognizer's widest gap, as observed and with more held fixed."""
+    said = {
+        name: {one["id"]: one for one in answer(name)["findings"]}
+        for name in ("accents-gap", "accents-controls", "accents-parity")
+    }
+    lines = [
+        "| recognizer | gap | ratio of WERs | gender and age held fixed | difference of means of speakers, points"
+        " | gender held fixed |",
+        "|---|---|---|---|---|---|",
+    ]
+    for id_, gap in said["accents-parity"].items():
+        if not id_.endswith("/native_language/wer_gap") or gap["recognizer"] not in set(
+            scores("accents")["recognizer"]
+        ):
+            continue
+        pair = f"{gap['group']}/{gap['against']}"
+        ratio = f"disparity/{gap['recognizer']}/clean/native_language/{pair}/wer_ratio"
+        found = [
+            said["accents-gap"][ratio],
+            said["accents-controls"][ratio],
+            gap,
+            said["accents-parity"][f"{id_}_fixed"],
+        ]
+        cells = (_with_verdict(one, 100 if one["unit"] != "ratio" else 1) for one in found)
+        lines.append(f"| {gap['recognizer']} | {gap['group']} over {gap['against']} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _with_verdict(finding: dict[str, Any], scale: int) -> str:
+    digits = 2 if scale == 1 else 1
+    estimate, low, high = (f"{scale * finding[key]:.{digits}f}" for key in ("estimate", "low", "high"))
+    return f"{estimate} ({low} to {high}), {finding['verdict'].replace('_', ' ')}"
 
 
 def stuttered(corpus: str) -> str:
