@@ -109,3 +109,20 @@ def _same(now: float | None, kept: float | None) -> bool:
     return now == kept or (
         now is not None and kept is not None and math.isclose(now, kept, rel_tol=1e-9, abs_tol=1e-12)
     )
+
+
+def test_a_gap_that_is_shown_is_never_said_to_be_less_than_one():
+    """Limits for all comparisons at once see less than the test: a gap just shown was "at least 0.87 times"."""
+    table = (
+        study["scores"]("accents")
+        .filter(native_language="english")
+        .filter(pl.col("country").is_in(["usa", "uk"]))
+    )
+    answer = disparity(table, attribute="country")
+    shown = {
+        one.recognizer for one in answer.findings if one.measure == "wer_ratio" and one.verdict == "shown"
+    }
+    widest = {one.recognizer: one for one in answer.findings if one.measure == "worst_group_ratio"}
+    assert shown
+    assert all(widest[name].low >= 1.0 for name in shown)
+    assert "at least 0." not in "".join(widest[name].sentence for name in shown)

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import argparse
 import struct
+import time
 import zlib
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from benchmarks.measure import took
 from numpy.typing import NDArray
 
 from voxaudit.align import PocketSphinxAligner, align_corpus
 from voxaudit.audio import Audio, Samples, write
 from voxaudit.audits.stutter.audit import filler_clips
 from voxaudit.corpus import read_corpus
+from voxaudit.perturb.stutter.base import Edit
 from voxaudit.perturb.stutter.checks import PlaceCheck, own_step, sound_checks
 from voxaudit.perturb.stutter.measured import MEASURES, PROFILES, kolmogorov
 from voxaudit.perturb.stutter.recordings import Recording
@@ -107,9 +109,10 @@ def measure(recordings: list[Recording], repeats: int, placed: int) -> None:
                 for kind in applicable(recording.timings, clips, mode):
                     generator = np.random.default_rng([number, repeat])
                     operation = sample_operation(kind, recording.timings, generator, mode=mode, clips=clips)
-                    done = took(partial(operation.edit, audio.samples, audio.rate, recording.timings, clips))
-                    edit = done.value
-                    seconds[kind].append(done.cpu)
+                    spent, edit = least(
+                        partial(operation.edit, audio.samples, audio.rate, recording.timings, clips)
+                    )
+                    seconds[kind].append(spent)
                     after = edit.apply(audio.samples)
                     made[kind] = after.tobytes()
                     outside = np.array_equal(after[: edit.start], audio.samples[: edit.start])
@@ -170,6 +173,16 @@ def measure(recordings: list[Recording], repeats: int, placed: int) -> None:
         )
 
 
+def least(call: Callable[[], Edit]) -> tuple[float, Edit]:
+    """Return the processor seconds of a call, the fewest of some times (others' work only adds), and its value."""
+    spent = []
+    for _ in range(TIMES):
+        before = time.process_time()
+        value = call()
+        spent.append(time.process_time() - before)
+    return min(spent), value
+
+
 def draw(recordings: list[Recording], target: Path) -> None:
     """Write spectrograms of two cases per kind, a row for each kind; what was put in is underlined in red."""
     clips = filler_clips()
@@ -197,6 +210,8 @@ def draw(recordings: list[Recording], target: Path) -> None:
 MARGIN = 0.3
 """Seconds of pause or room tone around words that are cut out."""
 FADE = 0.005
+TIMES = 3
+"""How often an event is made, to time it."""
 DRAWS = 4_000
 """How often a recording is drawn for a profile: shares of rare kinds need many events."""
 SECONDS = 2.4

@@ -65,10 +65,16 @@ def signed_limits(low: float | None, high: float | None) -> str:
 
 
 def ratio_interval(ratio: float | None, low: float | None, high: float | None) -> str:
-    """Return `1.25 (0.97 to 1.61)`; a limit that is not known is a question mark."""
+    """Return `1.25 (0.97 to 1.61)`; a limit that is not known is a question mark.
+
+    >>> ratio_interval(3.58, 0.0, float("inf"))
+    '3.58 (0.00 to no limit)'
+    """
     if ratio is None:
         return "-"
-    limits = ("?" if limit is None else f"{limit:.2f}" for limit in (low, high))
+    limits = (
+        "?" if limit is None else "no limit" if limit == math.inf else f"{limit:.2f}" for limit in (low, high)
+    )
     return f"{ratio:.2f} ({' to '.join(limits)})"
 
 

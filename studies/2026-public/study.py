@@ -32,7 +32,9 @@ DATA, PUBLISHED, RUNS, SCORES, ANSWERS = (
     HERE / name for name in ("data", "published", "runs", "scores", "answers")
 )
 PAGES = HERE.parent.parent / "docs" / "study-2026"
-PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish", "told", "sounds")
+PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish", "told", "sounds", "pocketsphinx")
+ADDED = {"pocketsphinx": "accents"}
+"""Parts with further recognizers for the recordings of another part: their scores are kept with its."""
 LISTENING: dict[str, str] = tomllib.loads((HERE / "questions.toml").read_text())["parts"]
 """Parts that are no run: audits that hear by themselves, as commands by name."""
 SPANISH_PROMPTS = 40
@@ -52,14 +54,18 @@ def main() -> None:
     parser.add_argument(
         "what", nargs="*", help="hear, ask, pages (default: all three); parts, questions by name"
     )
-    names = parser.parse_args().what
+    parser.add_argument(
+        "--workers", type=int, help="processes that hear at the same time (default: one per core)"
+    )
+    given = parser.parse_args()
+    names = given.what
     steps = [name for name in ("hear", "ask", "pages") if name in names] or ["hear", "ask", "pages"]
     chosen = [name for name in names if name not in steps]
     if "hear" in steps:
         parts = chosen or [*PARTS, *LISTENING]
         prepare(parts)
         for part in parts:
-            hear(part)
+            hear(part, given.workers)
     if "ask" in steps:
         ask(chosen)
         if not chosen or "enough" in chosen:
@@ -130,10 +136,11 @@ def _from_here(manifest: pl.DataFrame, corpus: str) -> pl.DataFrame:
     return manifest.with_columns(pl.format("{}/{}", folder, "path").alias("path"))
 
 
-def hear(part: str) -> None:
+def hear(part: str, workers: int | None = None) -> None:
     """Hear a part, note what it cost, and keep its scores: counts and attributes, no text and no audio."""
     began, before = time.time(), _used()
     command = f"{LISTENING[part]} --out runs/{part}" if part in LISTENING else f"run {part}.toml"
+    command += f" --workers {workers}" if workers else ""
     code = subprocess.run(["voxaudit", *shlex.split(command)], cwd=HERE).returncode
     if code not in (0, 1):
         sys.exit(f"voxaudit {command} ended with {code}; run the same again to go on")
@@ -206,13 +213,16 @@ def keep_answer(name: str, kept: dict[str, Any]) -> None:
 
 def keep_scores(part: str) -> None:
     """Copy the scores of a part into the repository: counts and attributes, no text."""
-    source = RUNS / part / "scores.parquet"
+    source, name = RUNS / part / "scores.parquet", ADDED.get(part, part)
     if source.exists():  # there are no scores without references
         SCORES.mkdir(exist_ok=True)
         new = pl.read_parquet(source)
         if part == "told":  # beside the same model that was not told
             new = pl.concat([scores("accents").filter(recognizer="whisper-base"), new], how="diagonal")
-        new.write_parquet(SCORES / f"{part}.parquet", compression="zstd", compression_level=19)
+        if name in ADDED.values() and (SCORES / f"{name}.parquet").exists():
+            others = ~pl.col("recognizer").is_in(new["recognizer"].unique())
+            new = pl.concat([scores(name).filter(others), new], how="diagonal")
+        new.write_parquet(SCORES / f"{name}.parquet", compression="zstd", compression_level=19)
 
 
 def questions() -> list[dict[str, Any]]:
@@ -260,7 +270,7 @@ def ask_enough() -> None:
 def fill_pages() -> None:
     """Write every answer into the pages, between its marks: the command, the table, the sentences."""
     blocks = {question["name"]: block(question) for question in questions()}
-    blocks |= {"cost": cost(), "enough": claims()}
+    blocks |= {"cost": cost(), "enough": claims(), "methods": methods()}
     blocks |= {f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "three", "ravdess")}
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
@@ -319,6 +329,41 @@ def claims() -> str:
         shares = "".join(f" {100 * row['claimed'][name]:.0f} % |" for name in methods)
         lines.append(f"| {row['group']} and {row['against']} | {row['speakers']} |{shares}")
     return "\n".join([*lines, ""])
+
+
+def methods() -> str:
+    """Return what disparity and parity say of each recognizer's widest gap, as observed and with more held fixed."""
+    said = {
+        name: {one["id"]: one for one in answer(name)["findings"]}
+        for name in ("accents-gap", "accents-controls", "accents-parity")
+    }
+    lines = [
+        "| recognizer | gap | ratio of WERs | gender and age held fixed | difference of means of speakers, points"
+        " | gender held fixed |",
+        "|---|---|---|---|---|---|",
+    ]
+    for id_, gap in said["accents-parity"].items():
+        if not id_.endswith("/native_language/wer_gap") or gap["recognizer"] not in set(
+            scores("accents")["recognizer"]
+        ):
+            continue
+        pair = f"{gap['group']}/{gap['against']}"
+        ratio = f"disparity/{gap['recognizer']}/clean/native_language/{pair}/wer_ratio"
+        found = [
+            said["accents-gap"][ratio],
+            said["accents-controls"][ratio],
+            gap,
+            said["accents-parity"][f"{id_}_fixed"],
+        ]
+        cells = (_with_verdict(one, 100 if one["unit"] != "ratio" else 1) for one in found)
+        lines.append(f"| {gap['recognizer']} | {gap['group']} over {gap['against']} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _with_verdict(finding: dict[str, Any], scale: int) -> str:
+    digits = 2 if scale == 1 else 1
+    estimate, low, high = (f"{scale * finding[key]:.{digits}f}" for key in ("estimate", "low", "high"))
+    return f"{estimate} ({low} to {high}), {finding['verdict'].replace('_', ' ')}"
 
 
 def stuttered(corpus: str) -> str:

@@ -109,6 +109,26 @@ def test_limits_that_hold_for_all_pairs_are_wider():
     assert (one["low_together"], one["high_together"]) == (one["low"], one["high"])
 
 
+def test_limits_beyond_all_numbers_are_none():
+    """Twenty-four countries, many of them with two speakers: among so many pairs nothing bounds a ratio of theirs."""
+    draw = np.random.default_rng(3)
+    country = np.repeat(np.arange(24), [28, 19, 12, *[2] * 21])
+    table = pl.DataFrame(
+        {
+            "utterance": [f"u{k}" for k in range(country.size)],
+            "speaker": [f"s{k}" for k in range(country.size)],
+            "recognizer": "r",
+            "errors": draw.poisson(draw.gamma(2.0, 4.0, country.size)),
+            "words": 69,
+            "country": [f"c{k:02}" for k in country],
+        }
+    )
+    rows = voxaudit.disparity(table, attribute="country").tables["gaps"]
+    assert rows.height == 24 * 23 // 2
+    endless = rows.filter(pl.col("high").is_not_null() & pl.col("high_together").is_null())
+    assert endless.height
+
+
 def test_speakers_beside_a_normal_distribution():
     answer = voxaudit.disparity(speakers(), attribute="gender")
     figure = next(one for one in answer.figures if one.id == "speakers-gender")

@@ -32,6 +32,8 @@ def chosen(corpus, *clauses):
     [
         ("gender=female", "acd"),
         ("gender != female", "b"),
+        ("speaker=s2|s4", "bd"),
+        ("speaker!=s2 | s4", "ac"),
         ("accent", "abd"),
         ("!accent", "c"),
         ("accent!=India", "ab"),
@@ -72,6 +74,11 @@ def test_a_value_that_is_nowhere_is_noted_with_what_may_be_meant(corpus):
     with pytest.raises(CorpusError, match="none of 4 utterances meets: gender=femal") as caught:
         select(corpus, ["gender=femal"])
     assert str(caught.value).endswith(". gender has the values 'female', 'male'")
+    part = select(corpus, ["speaker=s2|s9"])
+    assert [one.message.partition(".")[0] for one in part.problems[-2:]] == [
+        "no row has speaker 's9'",
+        "1 of 4 utterances chosen: speaker=s2|s9",
+    ]
     # Where each clause alone has rows, values would say nothing.
     with pytest.raises(CorpusError, match=r"meets: gender=male and gender=female$"):
         select(corpus, ["gender=male", "gender=female"])

@@ -13,7 +13,7 @@ from voxaudit.options import Option
 EXAMPLE = "voxaudit select cv-corpus/en --where gender=female --where 'dnsmos>=3.4' --export chosen.csv"
 _OWN = {
     "where": SHARED["where"].noting(
-        "accent, !accent, gender=female, accent!=us, accent~scot, accent!~united, 'dnsmos>=3.4'; repeatable"
+        "accent, !accent, gender=female, 'country=usa|uk', accent!=us, accent~scot, 'dnsmos>=3.4'; repeatable"
     ),
     "export": SHARED["export"].noting("a .csv, .tsv, .jsonl or .parquet manifest"),
     "srb_accented": Option(

@@ -23,7 +23,7 @@ SRB_ACCENTED = ("accent", "accent!~united states", "accent!~american", "dnsmos>=
 """The Speech Robust Bench's choice of clean accented speech: an accent is given, it is not American, DNSMOS >= 3.4."""
 
 _CLAUSE = re.compile(r"\s*(!?)\s*([^!=<>~]+?)\s*(?:(!=|!~|>=|<=|=|~|>|<)\s*(.*?)\s*)?", re.DOTALL)
-_FORM = "NAME, !NAME, NAME=VALUE, NAME!=VALUE, NAME~PART, NAME!~PART, NAME>=NUMBER (also <=, >, <)"
+_FORM = "NAME, !NAME, NAME=VALUE, NAME=VALUE|VALUE, NAME!=VALUE, NAME~PART, NAME!~PART, NAME>=NUMBER (also <=, >, <)"
 
 MOST_VALUES = 6
 """Values of a column that are named where a choice leaves nothing."""
@@ -33,14 +33,20 @@ MOST_VALUES = 6
 class Clause:
     """One condition on a column. Without `operator`: a value is given, or (`absent`) none is.
 
-    `=` and `!=` compare whole values as they are spelled, `~` and `!~` look for a part in any case, the others compare
-    numbers. Where a column has no value, every comparison fails: `accent!=us` never lets an unknown accent pass.
+    `=` and `!=` compare whole values as they are spelled, or with each of several (`usa|uk`), `~` and `!~` look for a
+    part in any case, the others compare numbers. Where a column has no value, every comparison fails: `accent!=us`
+    never lets an unknown accent pass.
     """
 
     column: str
     operator: str = ""
     value: str = ""
     absent: bool = False
+
+    @property
+    def values(self) -> list[str]:
+        """The whole values that `=` and `!=` compare with: a value may itself have a stroke in it."""
+        return list(dict.fromkeys([self.value, *map(str.strip, self.value.split("|"))]))
 
 
 def parse_clause(text: str) -> Clause:
@@ -121,9 +127,9 @@ def condition(clause: Clause) -> pl.Expr:
         case "":
             return column.is_null() if clause.absent else column.is_not_null()
         case "=":
-            found = text == value
+            found = text.is_in(clause.values)
         case "!=":
-            found = text != value
+            found = ~text.is_in(clause.values)
         case "~":
             found = text.str.to_lowercase().str.contains(value.lower(), literal=True)
         case "!~":
@@ -157,10 +163,14 @@ def _check(table: pl.DataFrame, clause: Clause, where: str) -> list[Problem]:
                 f"{where}: {_said(clause)}: {len(broken):,} values are not numbers (first: {value})"
             )
     levels = column.cast(pl.String).unique().drop_nulls()
-    if clause.operator in ("=", "!=") and clause.value not in levels:
-        hint = suggest(clause.value, levels.sort().head(10_000).to_list())
-        return [Problem("no_such_value", f"no row has {clause.column} {quote(clause.value)}.{hint}", False)]
-    return []
+    if clause.operator not in ("=", "!=") or clause.value in levels:
+        return []
+    missing = [value for value in clause.values[1:] or clause.values if value not in levels]
+    hints = [suggest(value, levels.sort().head(10_000).to_list()) for value in missing]
+    return [
+        Problem("no_such_value", f"no row has {clause.column} {quote(value)}.{hint}", False)
+        for value, hint in zip(missing, hints, strict=True)
+    ]
 
 
 def _values(table: pl.DataFrame, clauses: Sequence[Clause]) -> str:

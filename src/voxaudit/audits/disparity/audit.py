@@ -722,7 +722,13 @@ def _worst(gaps: Sequence[Gap], fits: Sequence[Fit], refused: Sequence[Refusal])
         worse, better, ratio, high = widest.group, widest.against, widest.ratio, widest.high
         if ratio is not None and ratio < 1.0:
             worse, better, ratio, high = better, worse, _inverse(ratio), _inverse(widest.low)
-        low = max((gap.lowest for gap in judged if gap.lowest is not None), default=None)
+        # A gap that is shown is above 1, though its limit is not so by Bonferroni, which sees less than the test does.
+        limits = (
+            gap.lowest if gap.verdict != "shown" else max(gap.lowest, 1.0)
+            for gap in judged
+            if gap.lowest is not None
+        )
+        low = max(limits, default=None)
         together = f" with {counted(widest.family, 'comparison')} taken together" if widest.family > 1 else ""
         gap = f"{ratio:.2f} times as many errors per word for {worse.group} speakers as for {better.group} speakers"
         if ratio == math.inf:
@@ -836,7 +842,9 @@ def _together(gap: Gap) -> tuple[float | None, float | None]:
         return low, high
     near = math.log(ratio / low) if ratio >= 1.0 else math.log(high / ratio)
     farther = max(1.0, (abs(math.log(ratio)) - math.log(gap.lowest)) / near) if near > 0.0 else 1.0
-    return ratio * (low / ratio) ** farther, ratio * (high / ratio) ** farther
+    with np.errstate(over="ignore"):  # a limit beyond all numbers is none
+        limits = ratio * np.power([low / ratio, high / ratio], farther)
+    return number_or_none(limits[0]), number_or_none(limits[1])
 
 
 def _gaps_table(gaps: Sequence[Gap], split: tuple[str, ...]) -> Table:

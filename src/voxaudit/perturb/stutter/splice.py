@@ -72,8 +72,11 @@ def window(samples: Samples, start: int, stop: int) -> Floats:
     """Return `samples[start:stop]` with silence where the recording has not begun or is over."""
     if 0 <= start <= stop <= len(samples):  # nearly always: padding would take most of the time of an edit
         return samples[start:stop].astype(np.float64)
-    inside = samples[max(start, 0) : max(min(stop, len(samples)), 0)].astype(np.float64)
-    return np.pad(inside, (max(-start, 0), max(stop - max(start, 0) - len(inside), 0)))[: stop - start]
+    found = np.zeros(max(stop - start, 0))
+    first, last = max(start, 0), min(stop, len(samples))
+    if first < last:
+        found[first - start : last - start] = samples[first:last]
+    return found
 
 
 def _fade(length: int) -> Floats:
@@ -143,7 +146,9 @@ def _most_like(natural: Floats, around: Floats, energy: Floats, middle: int) -> 
         return middle
     likeness = np.correlate(around, natural, "valid") / np.sqrt(np.maximum(energy, 1e-3 * most))
     # Of several periods that fit alike the nearest is taken, so that little is left to spread at the end.
-    return int(np.argmax(np.where(likeness > 0, likeness * _nearness(len(likeness), middle), likeness)))
+    weighed = likeness * _nearness(len(likeness), middle)
+    best = int(weighed.argmax())
+    return best if weighed[best] > 0.0 else int(likeness.argmax())  # below 0 the far ones would be favored
 
 
 def _crossfaded(old: Floats, new: Floats) -> Floats:
@@ -151,7 +156,11 @@ def _crossfaded(old: Floats, new: Floats) -> Floats:
     falling, rising, apart, together = _fades(len(old))
     power = math.sqrt((old @ old) * (new @ new))
     alike = max(0.0, float(old @ new) / power) if power > 1e-12 else 1.0
-    mixed: Floats = (falling * old + rising * new) / np.sqrt(apart + together * alike)
+    mixed: Floats = falling * old
+    mixed += rising * new
+    scale = together * alike
+    scale += apart
+    mixed /= np.sqrt(scale, out=scale)
     return mixed
 
 
