@@ -46,6 +46,14 @@ SOX: dict[str, Callable[[Any], list[Any]]] = {
 
 UNIT = "CPU ms a minute of audio"
 
+OTHERWISE = {
+    **dict.fromkeys(("lowpass", "highpass"), "ours as steep as SoX, theirs 12 dB an octave"),
+    **dict.fromkeys(("tempo_up", "tempo_down"), "ours stretches of sound as in SoX, theirs Signalsmith's"),
+    **dict.fromkeys(("pitch_up", "pitch_down"), "ours torchaudio's phase vocoder, theirs Signalsmith's"),
+    **dict.fromkeys(("speed_up", "speed_down", "resample"), "ours torchaudio's windowed sinc, theirs soxr"),
+}
+"""Where the nearest transform of audiomentations is not the same by definition: how the two differ."""
+
 Call = Callable[[int], object]
 """Perturbs the clip of that number."""
 
@@ -222,6 +230,7 @@ def measure(settings: Settings) -> Iterator[Row]:
                 ),
                 rounds=rounds,
                 scale=6e4 / seconds / len(pairs),
+                note=OTHERWISE.get(name, ""),
             )
 
 

@@ -6,13 +6,16 @@ Counts are compared before a time is reported. `--full` also streams 10 million 
 from __future__ import annotations
 
 import random
+import tempfile
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import polars as pl
-from benchmarks.measure import Row, Settings, absent, alone, compare, named, race, row_of
+from benchmarks.measure import Row, Settings, absent, alone, apart, compare, named, race, row_of
 
-from voxaudit.score import score_transcripts, stream_word_counts, word_counts
+from voxaudit.audits.score.audit import score_files
+from voxaudit.score import normalizer, score_transcripts, stream_word_counts, word_counts
 
 
 def realistic(pairs: int, seed: int = 1) -> Iterator[tuple[str, str]]:
@@ -59,6 +62,12 @@ def measure(settings: Settings) -> Iterator[Row]:
     yield from small_calls(rounds)
     yield from growth(settings.pick((1_000, 10_000), (10_000, 300_000), (10_000, 1_000_000)), rounds)
     yield whole_table(count, rounds)
+    yield from whole_command(settings.pick(5_000, 200_000), settings.pick(1, 3))
+    pairs = settings.pick(10_000, 2_000_000)
+    with tempfile.TemporaryDirectory() as folder:
+        write_files(folder, pairs)
+        peak = alone(command, folder=folder).megabytes
+    yield row_of(f"the command, {pairs:,} pairs", "MB at its peak", [peak])
     if settings.size == "full":
         runs = [alone(streamed, pairs=10_000_000)]
         yield row_of("10,000,000 pairs streamed", "CPU s", [one.cpu for one in runs])
@@ -146,6 +155,45 @@ def whole_table(rows: int, rounds: int) -> Row:
         [1e6 * one.cpu / rows for one in found[""]],
         note=note,
     )
+
+
+def whole_command(pairs: int, rounds: int) -> Iterator[Row]:
+    """Score two files, everything that the command prints, beside jiwer on texts that are normalized alike."""
+    what = f"the command, {pairs:,} pairs in two files"
+    with tempfile.TemporaryDirectory() as folder:
+        write_files(folder, pairs)
+        ours, theirs = apart(command, folder=folder), apart(jiwer_on_files, ["jiwer"], folder=folder)
+        missing = absent("jiwer")
+        label = f"{named('jiwer')}: words and characters of the same texts, no more"
+        yield from compare(what, "CPU s", ours, {label: missing or theirs}, rounds=rounds, warm=False)
+    answers = [[round(rate, 12) for rate in one.value] for one in (*ours.took, *theirs.took)]
+    if any(answer != answers[0] for answer in answers):
+        raise ValueError(f"{what}: rates differ: {answers}")
+
+
+def write_files(folder: str, pairs: int) -> None:
+    """Write references, as sentences, and what was heard, a line each."""
+    with Path(folder, "said.txt").open("w") as said, Path(folder, "heard.txt").open("w") as heard:
+        for one, other in realistic(pairs):
+            said.write(f"{one.capitalize()}.\n")
+            heard.write(f"{other}\n")
+
+
+def command(folder: str) -> list[float]:
+    answer = score_files(Path(folder, "said.txt"), Path(folder, "heard.txt"))
+    rates = dict(answer.tables["measures"].select("measure", "rate").iter_rows())
+    return [rates["wer"], rates["cer"]]
+
+
+def jiwer_on_files(folder: str) -> list[float]:
+    import jiwer
+
+    rule = normalizer("basic")
+    said, heard = (
+        [rule(line) for line in Path(folder, name).read_text().splitlines()]
+        for name in ("said.txt", "heard.txt")
+    )
+    return [jiwer.process_words(said, heard).wer, jiwer.process_characters(said, heard).cer]
 
 
 def streamed(pairs: int) -> int:

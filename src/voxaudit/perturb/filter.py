@@ -242,11 +242,18 @@ class Lp(_Butterworth):
 
 
 def _butterworth(samples: Samples, frequency: float, rate: int, kind: str, twice: bool) -> Samples:
-    from scipy.signal import butter, sosfilt, sosfiltfilt
+    from scipy.signal import sosfilt, sosfiltfilt
 
-    sections = butter(2, frequency, kind, fs=rate, output="sos")
+    sections = _butterworth_sections(frequency, rate, kind)
     wide = samples.astype(np.float64)
     # The other direction pads by a few samples, which so short a clip does not have.
     filtered = sosfiltfilt(sections, wide, padlen=min(9, len(wide) - 1)) if twice else sosfilt(sections, wide)
     limited: Samples = np.clip(filtered, -1.0, 1.0).astype(np.float32)
     return limited
+
+
+@lru_cache(maxsize=32)  # to design one takes as long as to filter a second
+def _butterworth_sections(frequency: float, rate: int, kind: str) -> NDArray[np.float64]:
+    from scipy.signal import butter
+
+    return np.asarray(butter(2, frequency, kind, fs=rate, output="sos"))

@@ -59,13 +59,12 @@ class Pairs:
         step = -(-len(self) // most)
         if step <= 1:
             return self
-        texts = (part.gather_every(step) for part in (self.ids, self.references, self.hypotheses))
-        # By way of Python: a gathered column shares the bytes of all texts with the one it was taken from.
-        return Pairs(
-            *(pl.Series(part.name, part.to_list(), dtype=pl.String) for part in texts),
-            self.columns.gather_every(step),
-            self.notes,
+        ids, said, heard = (
+            # By way of Python: a gathered column shares the bytes of all texts with the one it was taken from.
+            pl.Series(part.name, part.gather_every(step).to_list(), dtype=pl.String)
+            for part in (self.ids, self.references, self.hypotheses)
         )
+        return Pairs(ids, said, heard, self.columns.gather_every(step), self.notes)
 
 
 def read_pairs(

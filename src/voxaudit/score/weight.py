@@ -212,12 +212,10 @@ def names_in(texts: Iterable[str], lexicon: Lexicon) -> frozenset[str]:
     """
     if not lexicon.capitals:
         return frozenset()
-    large: Counter[str] = Counter()
-    small: Counter[str] = Counter()
-    for text in texts:
-        found = [word for word in _CAPITAL.findall(text) if word[0].isupper() and word[1:].islower()]
-        large.update(word.lower() for word in found)
-        small.update(word for word in _LOWER.findall(text) if word.islower())
+    joined = "\n".join(texts)  # no pattern reaches from one text into the next
+    found = (word for word in _CAPITAL.findall(joined) if word[0].isupper() and word[1:].islower())
+    large = Counter(word.lower() for word in found)
+    small = Counter(_LOWER.findall(joined)) if large else Counter[str]()
     closed = lexicon.function | lexicon.negations | lexicon.answers
     return frozenset(word for word, times in large.items() if times > small[word] and word not in closed)
 

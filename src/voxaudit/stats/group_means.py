@@ -466,7 +466,7 @@ class Means:
         order = np.lexsort((~self.first, self.strata))
         behind = len(order) + self.shuffles.speakers  # more than any place
         # Half as wide where all strata fit: half the time of taking and sorting.
-        narrow = np.int32 if behind * (int(self.strata.max()) + 1) < 2**31 else np.int64
+        narrow: Any = np.int32 if behind * (int(self.strata.max()) + 1) < 2**31 else np.int64
         place = np.arange(len(order), behind, dtype=narrow)
         place[self.members[order]] = np.arange(len(order))
         came = place.take(block.take(self.members, axis=1, mode="clip"), mode="clip")
@@ -474,7 +474,7 @@ class Means:
         came += (self.strata * behind).astype(narrow)
         begins = np.searchsorted(self.strata[order], np.arange(int(self.strata.max()) + 1))
         last = np.sort(came, axis=1)[:, begins + np.bincount(self.strata, self.first).astype(np.int64) - 1]
-        return (came <= last[:, self.strata]).astype(np.float64)
+        return np.asarray(came <= last[:, self.strata], dtype=np.float64)
 
     @cached_property
     def counts(self) -> FloatArray:

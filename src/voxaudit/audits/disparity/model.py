@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from voxaudit.audits.disparity.result import (
 )
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.stats.cells import collapse
-from voxaudit.stats.crossed_glmm import CrossedFit, fit_crossed
 from voxaudit.stats.dispersion import dispersion
 from voxaudit.stats.group_design import Frame, Term, group_design
 from voxaudit.stats.labels import Labels
@@ -35,6 +34,9 @@ from voxaudit.stats.regression import (
     without_columns,
 )
 from voxaudit.stats.robust import RobustTest, Sandwich, robust_test, speaker_freedom, speaker_sandwich
+
+if TYPE_CHECKING:
+    from voxaudit.stats.crossed_glmm import CrossedFit
 
 FEW_SPEAKERS = 20
 """With fewer speakers in a group, likelihood intervals are noticeably too narrow."""
@@ -126,6 +128,8 @@ def _crossed(
 ) -> tuple[tuple[Effect, ...], RatioTest, CrossedFit]:
     """Fit speakers and texts as crossed effects; return the groups' effects and the test of all of them."""
     from scipy.special import stdtr, stdtrit
+
+    from voxaudit.stats.crossed_glmm import fit_crossed  # and with it all of scipy's optimizers
 
     regression = model.regression
     if regression.infinite:

@@ -202,7 +202,8 @@ def _measures(table: Scores, finding: Finding) -> Table:
 
 
 def _frequent(pairs: Pairs, rule: Normalizer, of: int) -> Table:
-    found = frequent_edits(*(normalize_column(texts, rule) for texts in (pairs.references, pairs.hypotheses)))
+    said, heard = (normalize_column(texts, rule) for texts in (pairs.references, pairs.hypotheses))
+    found = frequent_edits(said, heard)
     edits = [
         *(("substituted", said_, heard_, n) for said_, heard_, n in found.substitutions),
         *(("deleted", word, None, n) for word, n in found.deletions),
