@@ -217,8 +217,7 @@ def margins(
     A question of so few speakers that no order of them could be rejected at `level` on one side has margins of 0 there:
     it cannot be shown, and sets no bar for others (Tarone 1990). `guard` are p-values of another test, one a column: an
     observed margin is no larger than what they allow. Margins of different questions can be compared with one another,
-    which `step_down` does. `tails` (questions x 2) is filled with the statistics that `most_beyond` shuffles are below, and
-    above.
+    which `step_down` does. `tails` (questions x 2) is filled with what `most_beyond` shuffles are below, and above.
     """
     count, questions = statistics.shape
     most = most_beyond(level, count)
