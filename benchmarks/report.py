@@ -120,23 +120,21 @@ def report(folder: str) -> dict[str, Any]:
 
 
 def measure(settings: Settings) -> Iterator[Row]:
-    utterances, rounds = settings.pick(100, 1000), settings.pick(1, 3)
-    recognizers = settings.pick(1, 3)
-    with tempfile.TemporaryDirectory() as home:
-        folder = Path(home) / "run"
-        run = make_run(folder, utterances=utterances, speakers=100, recognizers=recognizers)
-        what = f"{run.transcripts.height:,} trials, {recognizers} recognizers, two attributes"
-        runs = [alone(report, folder=str(folder)) for _ in range(rounds)]
-    last = runs[-1].value
-    longest = sorted(last["chapters"].items(), key=lambda item: -item[1])[:2]
-    together = sum(last["chapters"].values())
-    chapters = ", ".join(f"{name} {100 * seconds / together:.0f} %" for name, seconds in longest)
-    yield row_of(
-        f"audits and figures, {what}",
-        "CPU s",
-        [one.value["build"] for one in runs],
-        note=f"longest: {chapters}",
-    )
-    files = ", ".join(f"{name} {size:.2f} MB" for name, size in last["megabytes"].items())
-    yield row_of("the files", "CPU s", [one.value["write"] for one in runs], note=files)
-    yield row_of(f"audits and figures, {what}", "MB above the imports", [one.added for one in runs])
+    usual = (1000, 3, 3)
+    # Utterances, recognizers, rounds; with `--full` also a million trials.
+    for utterances, recognizers, rounds in settings.pick([(100, 1, 1)], [usual], [usual, (2925, 3, 1)]):
+        with tempfile.TemporaryDirectory() as home:
+            folder = Path(home) / "run"
+            run = make_run(folder, utterances=utterances, speakers=100, recognizers=recognizers)
+            what = f"{run.transcripts.height:,} trials, {recognizers} recognizers, two attributes"
+            runs = [alone(report, folder=str(folder)) for _ in range(rounds)]
+        last = runs[-1].value
+        longest = sorted(last["chapters"].items(), key=lambda item: -item[1])[:2]
+        together = sum(last["chapters"].values())
+        chapters = ", ".join(f"{name} {100 * seconds / together:.0f} %" for name, seconds in longest)
+        built = [one.value["build"] for one in runs]
+        yield row_of(f"audits and figures, {what}", "CPU s", built, note=f"longest: {chapters}")
+        files = ", ".join(f"{name} {size:.2f} MB" for name, size in last["megabytes"].items())
+        written = [one.value["write"] for one in runs]
+        yield row_of(f"the files, {run.transcripts.height:,} trials", "CPU s", written, note=files)
+        yield row_of(f"audits and figures, {what}", "MB above the imports", [one.added for one in runs])

@@ -28,6 +28,8 @@ _IN_SCRIPT = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 def visible(value: object) -> str:
     """Return text with control characters made visible: `\\x07` as its picture, U+202E as `[U+202E]`."""
     text = str(value)
+    if text.isprintable():  # nothing to look for: no control, format, separator or unassigned character
+        return text
     text = _CONTROL.sub(lambda found: chr(0x2421 if found[0] == "\x7f" else 0x2400 + ord(found[0])), text)
     text = _CODE_POINT.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
     return _FORBIDDEN.sub("\ufffd", text).replace("\r\n", "\n").replace("\r", "\n")
@@ -100,6 +102,8 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | int):
+        return value
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     if isinstance(value, Mapping):

@@ -110,7 +110,9 @@ def _chapter(audit: Audit, run: Run, scores: Scores, attributes: Sequence[str]) 
         refusals.append(_nobody_named(scores))
     for question in audit.questions(scores, attributes):
         try:
-            answers.append(audit.ask(run, **question))
+            answer = audit.ask(run, **question)
+            # Whole tables of trials, which no page shows: a large run would be held several times.
+            answers.append(answer if audit.name == "stutter" else replace(answer, detail=None))
         except RefusedError as error:
             refusals.append(replace(error.refusal, about=_about(error.refusal.about, audit, run)))
         except VoxauditError as error:

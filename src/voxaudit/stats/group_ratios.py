@@ -366,10 +366,8 @@ class _Sums:
 
     def of(self, shuffles: IntArray) -> _Sums:
         """Return those of some shuffles."""
-        own, common, pulled = (
-            None if sums is None else sums.take(shuffles, axis=1)
-            for sums in (self.own, self.common, self.pulled)
-        )
+        own, common = (sums.take(shuffles, axis=1) for sums in (self.own, self.common))
+        pulled = None if self.pulled is None else self.pulled.take(shuffles, axis=1)
         return replace(self, own=own, common=common, pulled=pulled)
 
     @cached_property
@@ -421,7 +419,7 @@ class _Sums:
         endless = np.isinf(log)
         if endless.any():
             found[endless] = log[endless]
-        return found
+        return np.asarray(found)
 
 
 class _Search:
@@ -453,16 +451,18 @@ class _Search:
         rough -= critical_value(rough, self._most)
         self._seen, self._some = [*self._seen[-1:], (log, rough)], None
         some = np.flatnonzero(np.abs(rough) <= _NEAR)
-        beyond = np.count_nonzero(rough > _NEAR)
+        beyond = int(np.count_nonzero(rough > _NEAR))
         return self._exactly(self._among(some), log, beyond, rough[some], _NEAR / 4.0)
 
     def _between(self, log: float) -> float | None:
         (at, here), (to, there) = self._seen
-        if self._some is None:
+        known = self._some
+        if known is None:
             least = np.minimum(here, there)
             some = np.flatnonzero((least <= _BENT) & (np.maximum(here, there) >= -_BENT))
-            self._some = self._among(some), np.count_nonzero(least > _BENT), here[some], there[some]
-        sums, beyond, here, there = self._some
+            beyond = int(np.count_nonzero(least > _BENT))
+            known = self._some = self._among(some), beyond, here[some], there[some]
+        sums, beyond, here, there = known
         expected = here + (log - at) / (to - at) * (there - here)
         return self._exactly(sums, log, beyond, expected, _BENT / 4.0)
 

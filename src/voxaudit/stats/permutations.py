@@ -207,14 +207,17 @@ def short_of(bar: float, observed: float) -> float:
 
 
 def margins(
-    statistics: FloatArray, guard: FloatArray | None = None, level: float = LEVEL
+    statistics: FloatArray,
+    guard: FloatArray | None = None,
+    level: float = LEVEL,
+    tails: FloatArray | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return statistics in units of their own equal-tailed limits (1 at `level`), and the observed ones.
 
     A question of so few speakers that no order of them could be rejected at `level` on one side has margins of 0 there:
     it cannot be shown, and sets no bar for others (Tarone 1990). `guard` are p-values of another test, one a column: an
     observed margin is no larger than what they allow. Margins of different questions can be compared with one another,
-    which `step_down` does.
+    which `step_down` does. `tails` (questions x 2) is filled with what `most_beyond` shuffles are below, and above.
     """
     count, questions = statistics.shape
     most = most_beyond(level, count)
@@ -234,6 +237,8 @@ def margins(
             known = toward(statistics.T[some], 1.0)
             ordered = np.partition(known, sorted(set(places)), axis=1)
             down, lowest, highest, up = (ordered[:, [place]] for place in places)
+            if tails is not None:
+                tails[some] = np.hstack([lowest, highest])
             positive = known >= 0.0
             up, down = np.where(up > 0.0, up, np.nan), np.where(down < 0.0, down, np.nan)
             margin = known / np.where(positive, up, down)

@@ -42,7 +42,6 @@ from voxaudit.stats.permutations import (
     equal_tailed,
     margins,
     step_down,
-    toward,
 )
 from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
@@ -276,24 +275,34 @@ def _compare_two(
     gap = (disturbed - clean)[0] - (disturbed - clean)[1]
     up = ~(gap < 0.0)
     # A gap within tau is no claim: all of it is taken off, and nothing is left to test.
-    off = np.nan_to_num(np.minimum(np.abs(gap), tau)) * np.where(up, first[:, None], ~first[:, None])
+    off = np.nan_to_num(np.minimum(np.abs(gap), tau))[:, None] * np.where(up[:, None], first, ~first)
+    # In population, the group with the larger clean distance and the larger growth has lost more of its room anyway.
+    asked = np.where(up, clean[0] < clean[1], clean[1] < clean[0])
     # A cell's shuffles lie side by side.
-    points = np.empty((own.shape[1], shuffles.permutations + 1)).T
-    room = np.empty_like(points)
-    real = np.empty((8, own.shape[1]))
-    alike = [(some, _Moments.of(own[:, some], off[:, some])) for some in _alike(own)]
+    points = np.empty((own.shape[1], shuffles.permutations + 1))
+    room, of_asked = np.empty((asked.sum(), points.shape[1])), np.cumsum(asked) - 1
+    real = np.full((8, own.shape[1]), np.nan)
+    alike = [
+        (some, _Moments.of(own[:, some], off[some]))
+        for places in _alike(own)
+        for some in (places[asked[places]], places[~asked[places]])
+        if len(some)
+    ]
     for rows, block in shuffles.blocks():
-        dealt = (group_of[among(block, members)] == couple[0]).astype(np.float64)
+        dealt = (group_of[among(block, members)] == couple[0]).T.astype(np.float64)
         for some, moments in alike:
-            step = max(1, _BLOCK // moments.values.shape[1])
-            for start in range(0, len(dealt), step):
+            step = max(1, _BLOCK // len(moments.values))
+            for start in range(0, dealt.shape[1], step):
                 here = slice(rows.start + start, min(rows.start + start + step, rows.stop))
-                points[here, some], room[here, some], sides = _studentized(
-                    dealt[start : start + step], moments
-                )
+                sides = moments.sides(dealt[:, start : start + step], shares=bool(asked[some[0]]))
+                points[some, here] = _over_error(*(side[:2] for side in sides))
+                if asked[some[0]]:
+                    room[of_asked[some], here] = _over_error(*(side[2:] for side in sides))
                 if here.start == 0:
-                    real[:, some] = [side[0] for side in sides]
-    points[:, few], room[:, few] = np.nan, np.nan
+                    both = [one[:, 0] for kind in zip(*sides, strict=True) for one in kind]
+                    real[: len(both), some] = both
+    points[few], room[few[asked]] = np.nan, np.nan
+    points = points.T
     grown, shares = tuple(real[:4]), tuple(real[4:])
     heard_words = [own[1][:, side] for side in (first, ~first)]
     freedom = [kish_freedom(words.sum(axis=1), (words * words).sum(axis=1)) for words in heard_words]
@@ -301,18 +310,16 @@ def _compare_two(
     with np.errstate(invalid="ignore", divide="ignore"):
         guard = np.nan_to_num(2.0 * stdtr(df, -np.abs(in_points) / spread), nan=1.0)
         in_room, spread_room, df_room = _guard(*shares, *freedom)
-        of_room = np.fmax(equal_tailed(room), 2.0 * stdtr(df_room, -np.abs(in_room) / spread_room))
+        of_room = 2.0 * stdtr(df_room, -np.abs(in_room) / spread_room)
+        of_room[asked] = np.fmax(equal_tailed(room.T), of_room[asked])
     agreed = np.where((in_room > 0.0) == up, np.nan_to_num(of_room, nan=1.0), 1.0)
-    # In population, the group with the larger clean distance and the larger growth has lost more of its room anyway.
-    agreed = np.where(np.where(up, clean[0] < clean[1], clean[1] < clean[0]), agreed, 0.0)
-    scaled, observed = margins(points, np.maximum(guard, agreed), level)
+    agreed = np.where(asked, agreed, 0.0)
+    tails = np.empty((points.shape[1], 2))
+    scaled, observed = margins(points, np.maximum(guard, agreed), level, tails)
     alone = np.fmax(equal_tailed(points), guard)
     error = np.sqrt(np.maximum(grown[2] + grown[3], 0.0))
     reach = stdtrit(df, 1.0 - level / 2.0) * spread
     # The limits leave out tau exactly where shuffles and guard reject it.
-    most = int(np.floor(level / 2.0 * len(points) + 1e-9))
-    upper, lower = len(points) - most - 1, min(most, len(points) - 1)
-    tails = np.array([np.partition(toward(one, 1.0), (lower, upper))[[lower, upper]] for one in points.T])
     with np.errstate(invalid="ignore"):
         low = gap - np.fmax(tails[:, 1] * error, reach)
         high = gap + np.fmax(-tails[:, 0] * error, reach)
@@ -340,8 +347,8 @@ def _alike(cells: FloatArray) -> list[IntArray]:
 class _Moments:
     """What is summed over speakers, and what was taken off both ratios.
 
-    Taking the common ratio off changes no gap and keeps the squares small. `values` have a row per speaker and, moment
-    after moment, a column per cell, or one for all where cells have it in common; `ends` says where moments end.
+    Taking the common ratio off changes no gap and keeps the squares small. `values` have a column per speaker and,
+    moment after moment, a row per cell, or one for all where cells have it in common; `ends` says where moments end.
     """
 
     values: FloatArray
@@ -351,55 +358,47 @@ class _Moments:
     @classmethod
     def of(cls, cells: FloatArray, off: FloatArray) -> _Moments:
         """Return the moments of cells (axes kind, cell, speaker)."""
-        a, w, c, v = (values.T for values in cells)
+        a, w, c, v = cells
         a = a - off * w
         with np.errstate(invalid="ignore", divide="ignore"):
-            centers = (a.sum(axis=0) / w.sum(axis=0), c.sum(axis=0) / v.sum(axis=0))
-        a, w, c, v = a - w * centers[0], _once(w), _once(c - v * centers[1]), _once(v)
+            center, clean = ((one.sum(axis=1) / of.sum(axis=1))[:, None] for one, of in ((a, w), (c, v)))
+        a, w, c, v = a - w * center, _once(w), _once(c - v * clean), _once(v)
         heard = (w + v > 0.0).astype(np.float64)
         parts = [a, w, c, v, a * a, a * w, w * w, c * c, c * v, v * v, a * c, a * v, w * c, w * v, heard]
-        ends = np.cumsum([part.shape[1] for part in parts])
-        return cls(np.hstack(parts), ends, (centers[0], _once(centers[1][None])[0]))
+        return cls(np.vstack(parts), np.cumsum([len(part) for part in parts]), (center, _once(clean)))
 
-    def split(self, sums: FloatArray) -> list[FloatArray]:
-        """Return sums moment by moment."""
-        return np.split(sums, self.ends[:-1], axis=1)
+    def sides(self, dealt: FloatArray, *, shares: bool) -> list[tuple[FloatArray, ...]]:
+        """Return what `_side` says of both groups, speakers being dealt as in some shuffles (speakers x shuffles)."""
+        ones = self.values @ dealt
+        rest = self.values.sum(axis=1, keepdims=True) - ones
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return [
+                _side(np.split(sums, self.ends[:-1]), *self.centers, shares=shares) for sums in (ones, rest)
+            ]
 
 
 def _once(values: FloatArray) -> FloatArray:
-    """Return one column where all are the same."""
-    return values[:, :1] if (values == values[:, :1]).all() else values
+    """Return one row where all are the same."""
+    return values[:1] if (values == values[:1]).all() else values
 
 
-def _studentized(
-    dealt: FloatArray, moments: _Moments
-) -> tuple[FloatArray, FloatArray, tuple[FloatArray, ...]]:
-    """Return the gap in points and in shares of the room, each over its standard error: axes shuffle, cell.
-
-    With the statistics come both groups' growths and variances, then shares and variances.
-    """
-    ones = dealt @ moments.values
+def _over_error(here: Sequence[FloatArray], there: Sequence[FloatArray]) -> FloatArray:
+    """Return the gap of two sides, each a value and its variance, over its standard error."""
+    gap, variance = here[0] - there[0], here[1] + there[1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        here = _side(moments.split(ones), moments.centers)
-        there = _side(moments.split(moments.values.sum(axis=0) - ones), moments.centers)
-        statistics = []
-        for k in (0, 2):
-            gap, variance = here[k] - there[k], here[k + 1] + there[k + 1]
-            # Speakers who are all alike: any gap is infinitely many standard errors wide.
-            flat = ~(variance > 1e-18) & np.isfinite(gap)
-            found = gap / np.sqrt(np.maximum(variance, 0.0))
-            if flat.any():
-                endless = np.where(np.abs(gap) > 1e-12, np.copysign(np.inf, gap), 0.0)
-                found[flat] = endless[flat]
-            statistics.append(found)
-    order = ((0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2), (0, 3), (1, 3))
-    return statistics[0], statistics[1], tuple((here, there)[side][kind] for side, kind in order)
+        found = gap / np.sqrt(np.maximum(variance, 0.0))
+        # Speakers who are all alike: any gap is infinitely many standard errors wide.
+        flat = ~(variance > 1e-18) & np.isfinite(gap)
+    if flat.any():
+        endless = np.where(np.abs(gap) > 1e-12, np.copysign(np.inf, gap), 0.0)
+        found[flat] = endless[flat]
+    return np.asarray(found)
 
 
 def _side(
-    moments: Sequence[FloatArray], centers: tuple[FloatArray, FloatArray]
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the growth of one side and its variance, the share of the room lost and its variance."""
+    moments: Sequence[FloatArray], center: FloatArray, clean_center: FloatArray, *, shares: bool
+) -> tuple[FloatArray, ...]:
+    """Return the growth of one side and its variance; with `shares`, the share of the room lost and its variance."""
     a, w, c, v, aa, aw, ww, cc, cv, vv, ac, av, wc, wv, count = moments
     by_w, by_v = 1.0 / w, 1.0 / v
     d, e = a * by_w, c * by_v
@@ -407,15 +406,13 @@ def _side(
     of_e = (cc - e * (2.0 * cv - e * vv)) * (by_v * by_v)
     both = (ac - e * av - d * (wc - e * wv)) * (by_w * by_v)
     few = count / (count - 1.0)
-    left = 1.0 - (e + centers[1])
+    growth = d - e + (center - clean_center), few * (of_d + of_e - 2.0 * both)
+    if not shares:
+        return growth
+    left = 1.0 - (e + clean_center)
     left = np.where(left > _LEAST_ROOM, left, np.nan)
-    kept = (1.0 - (d + centers[0])) / left
-    return (
-        d - e + (centers[0] - centers[1]),
-        few * (of_d + of_e - 2.0 * both),
-        1.0 - kept,
-        few * (of_d - 2.0 * kept * both + kept * kept * of_e) / (left * left),
-    )
+    kept = (1.0 - (d + center)) / left
+    return (*growth, 1.0 - kept, few * (of_d - 2.0 * kept * both + kept * kept * of_e) / (left * left))
 
 
 def _guard(
