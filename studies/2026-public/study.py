@@ -87,7 +87,7 @@ def prepare(parts: list[str]) -> None:
     _from_here(one_each, "ravdess").write_csv(folder / "ravdess16.csv")
     sounds = pl.read_csv(DATA / "esc50" / "manifest.csv").select("path", speaker="category", text=pl.lit(""))
     _from_here(sounds, "esc50").write_csv(folder / "sounds.csv")
-    if PROMPTS.exists():
+    if PROMPTS.exists() and Path(PROMPT_TEXTS).exists():  # some systems install packages without their texts
         with gzip.open(PROMPT_TEXTS, "rt", encoding="utf-8") as file:
             lines = [line.strip().partition(": ") for line in file]
         prompts = [
