@@ -1,6 +1,7 @@
 # ruff: noqa: RUF001 - look-alikes are what is tested
 from __future__ import annotations
 
+import random
 import unicodedata
 
 import polars as pl
@@ -264,3 +265,55 @@ def test_texts_of_a_column_come_out_as_each_by_itself():
             for column in (texts, texts[: len(marks)], texts[-2:], [None, None]):
                 found = normalize_column(pl.Series("text", column, dtype=pl.String), name)
                 assert found.to_list() == [expected[texts.index(text)] for text in column]
+
+
+def test_openai_rules_are_the_same_for_a_column_whatever_stands_beside_a_word():
+    generator = random.Random(0)
+    words = [
+        "twenty",
+        "one",
+        "two",
+        "hundred",
+        "and",
+        "a",
+        "half",
+        "point",
+        "oh",
+        "double",
+        "second",
+        "dollars",
+        "percent",
+        "it's",
+        "he'd",
+        "gotta",
+        "been",
+        "gone",
+        "done",
+        "um",
+        "UM",
+        "um's",
+        "won't",
+        "o'clock",
+        "one's",
+        "colour",
+        "grey",
+        "Mr.",
+        "st",
+        "I've",
+        "cats,",
+        "end.",
+        "don't",
+        "(aside)",
+        "5th",
+        "$3",
+        "mhm",
+        "the",
+        "lamp",
+    ]
+    texts = [
+        generator.choice((" ", "  ")).join(generator.choices(words, k=generator.randint(0, 6)))
+        for _ in range(3000)
+    ]
+    rule = NORMALIZERS["whisper-en"]
+    found = normalize_column(pl.Series(texts), rule).to_list()
+    assert found == [" ".join(rule.function(text).split()) for text in texts]
