@@ -156,3 +156,24 @@ def test_a_group_whose_wrong_words_are_vouched_for_is_shown():
     assert answer.plot("reliability") is not None
     kinds = {column.name: column.kind for column in answer.tables.shown[0].columns}
     assert (kinds["overconfidence"], kinds["calibration_error"]) == ("points", "percent")  # one has a sign
+
+
+def test_words_are_read_alike_however_their_json_is_written():
+    words = [
+        ["Yes,", 0, 1, 0.5],
+        ['"no"', 1, 2, 0.25],
+        ["été", 1, 2, -0.0],
+        ["off", 1, 2, 1e-3],
+        ["on", 0, 1, None],
+    ]
+    rows = {"utterance": list("ab"), "text": ["yes no"] * 2, "reference": ["yes"] * 2, "speaker": list("st")}
+    plain = [word for word in words if word[0].isalpha()]
+    tight, loose = (
+        [json.dumps(plain, **how), json.dumps(words, **how)] for how in ({"separators": (",", ":")}, {})
+    )
+    found = [
+        voxaudit.confidence(pl.DataFrame(rows | {"word_times": times})).detail.rows()
+        for times in (tight, loose, [json.dumps(each, ensure_ascii=False) for each in (plain, words)])
+    ]
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 6

@@ -274,7 +274,7 @@ percent dollars pounds cents $5 £3.50 5% 3:30 1,200 um uh mm hmm mhm Um, uh-huh
 organised grey isn't y'all ain't who's (aside) [noise] <x> ... -- - / & + # @ e-mail U.S.A. u.s. 's
 d'you i'd been he'd gone she's it's got they've had would have a half nineteen ninety five 20 third
 minus plus million thousand esq jr. capt gov. finna imma woulda 've 'll ' hm' uh's x9 9x 4th 1990s
-100 . , ! ? hello, world. yes! wo ca n't gon na goin' rock'n'roll
+100 . , ! ? hello, world. yes! wo ca n't gon na goin' rock'n'roll second done UM um's one's I've cats, end. 5th $3 lamp
 """
 
 

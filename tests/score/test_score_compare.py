@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import doctest
+import random
+from collections import Counter
 
 import polars as pl
 import pytest
@@ -92,3 +94,20 @@ def test_documented_examples() -> None:
     result = doctest.testmod(show)
     assert result.attempted == 2
     assert result.failed == 0
+
+
+def test_frequent_edits_are_those_of_the_alignment_that_is_shown() -> None:
+    generator = random.Random(0)
+    said, heard = (
+        [" ".join(generator.choices("abcde", k=generator.randint(0, 9))) for _ in range(400)] for _ in "12"
+    )
+    counted: Counter[tuple[str, str]] = Counter()
+    for one, other in zip(said, heard, strict=True):
+        for edit in align_words(one, other):
+            counted.update(edit.pairs if edit.kind != "equal" else ())
+    found = frequent_edits(said, heard, most=1000)
+    assert {(word, other): n for word, other, n in found.substitutions} == {
+        pair: n for pair, n in counted.items() if all(pair)
+    }
+    assert dict(found.deletions) == {word: n for (word, other), n in counted.items() if not other}
+    assert dict(found.insertions) == {other: n for (word, other), n in counted.items() if not word}

@@ -200,7 +200,9 @@ def read_terms(path: str | Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
 
 
-_CAPITAL = re.compile(r"(?<=[\w,;] )[^\W\d_a-z][^\W\d_]{2,}")
+_CAPITAL = re.compile(
+    r" (?<=[\w,;] )([^\W\d_a-z][^\W\d_]{2,})"
+)  # begins with a blank: those are found quickly
 _LOWER = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -337,7 +339,8 @@ def _in_texts(flag: BoolArray, words: Words) -> IntArray:
 
 def _in_ranges(values: NDArray[Any], start: IntArray, stop: IntArray) -> IntArray:
     """Return the sums of values from `start` up to `stop`."""
-    sums = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+    sums = np.zeros(len(values) + 1, dtype=np.int64)
+    np.cumsum(values, out=sums[1:])
     return np.asarray(sums[stop] - sums[start])
 
 
