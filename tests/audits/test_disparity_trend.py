@@ -109,6 +109,7 @@ def test_limits_that_hold_for_all_pairs_are_wider():
     assert (one["low_together"], one["high_together"]) == (one["low"], one["high"])
 
 
+@pytest.mark.slow
 def test_limits_beyond_all_numbers_are_none():
     """Twenty-four countries, many of them with two speakers: among so many pairs nothing bounds a ratio of theirs."""
     draw = np.random.default_rng(3)
