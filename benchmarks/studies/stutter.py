@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import argparse
 import struct
-import time
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from benchmarks.measure import took
 from numpy.typing import NDArray
 
 from voxaudit.align import PocketSphinxAligner, align_corpus
 from voxaudit.audio import Audio, Samples, write
 from voxaudit.audits.stutter.audit import filler_clips
 from voxaudit.corpus import read_corpus
-from voxaudit.perturb.stutter.base import Edit
 from voxaudit.perturb.stutter.checks import PlaceCheck, own_step, sound_checks
 from voxaudit.perturb.stutter.measured import MEASURES, PROFILES, kolmogorov
 from voxaudit.perturb.stutter.recordings import Recording
@@ -109,10 +107,11 @@ def measure(recordings: list[Recording], repeats: int, placed: int) -> None:
                 for kind in applicable(recording.timings, clips, mode):
                     generator = np.random.default_rng([number, repeat])
                     operation = sample_operation(kind, recording.timings, generator, mode=mode, clips=clips)
-                    spent, edit = least(
-                        partial(operation.edit, audio.samples, audio.rate, recording.timings, clips)
-                    )
-                    seconds[kind].append(spent)
+                    call = partial(operation.edit, audio.samples, audio.rate, recording.timings, clips)
+                    # The fewest of some times: what others do on the machine only adds.
+                    done = min((took(call) for _ in range(TIMES)), key=lambda one: one.cpu)
+                    edit = done.value
+                    seconds[kind].append(done.cpu)
                     after = edit.apply(audio.samples)
                     made[kind] = after.tobytes()
                     outside = np.array_equal(after[: edit.start], audio.samples[: edit.start])
@@ -171,16 +170,6 @@ def measure(recordings: list[Recording], repeats: int, placed: int) -> None:
             f"{name}: {100 * total / words:.1f} events per 100 words (wanted {profile.rate:g});"
             f" kinds off by points: {told}"
         )
-
-
-def least(call: Callable[[], Edit]) -> tuple[float, Edit]:
-    """Return the processor seconds of a call, the fewest of some times (others' work only adds), and its value."""
-    spent = []
-    for _ in range(TIMES):
-        before = time.process_time()
-        value = call()
-        spent.append(time.process_time() - before)
-    return min(spent), value
 
 
 def draw(recordings: list[Recording], target: Path) -> None:
