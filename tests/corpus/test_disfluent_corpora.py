@@ -10,6 +10,7 @@ import pytest
 from voxaudit.audits.disparity.audit import disparity
 from voxaudit.audits.hallucination.audit import hallucination
 from voxaudit.corpus import CorpusError, read_corpus
+from voxaudit.corpus.published.stuttering import as70_utterance
 from voxaudit.score import word_counts
 
 
@@ -82,6 +83,62 @@ def test_libristutter_says_what_is_meant_and_what_was_put_in(wavs):
     write(root / "LibriStutter Annotations/87/5/87-5-0001.csv", f"{'Y' * 200_000},0.0,0.5,0\n")
     with pytest.raises(CorpusError, match=r"87-5-0001\.csv: cannot be read \(field larger"):
         read_corpus(root)
+
+
+def test_as70_tells_what_is_meant_from_what_is_heard(wavs):
+    """Lines of start, end and text by speaker; the interviewer's and what was taken out are left out, and counted."""
+    root = wavs("as70/audio/0001/meeting_01.wav", "as70/audio/0014/meeting_01.wav") / "as70"
+    write(root / "annotation/0001/D0001A.txt", "0.5\t2.0\t嗯/i我[我/p]想去\n\n2.0 3.5 我叫<姓名>\n")
+    write(root / "annotation/0001/D0001B.txt", "3.5\t4.0\t好的\n")
+    write(root / "annotation/0014/P0014.txt", "1\t2.25\t打/b开[打开打开]空/r调\n")
+    write(root / "level_split.json", json.dumps({"mild": {"train": ["0001"]}, "severe": {"test": ["0014"]}}))
+    corpus = read_corpus(root)
+    assert corpus.format == "as70"
+    assert values(corpus, "id", "speaker", "text", "surface", "events") == [
+        (
+            "0001_D0001A_0001",
+            "0001",
+            "我想去",
+            "嗯我我想去",
+            "interjection:1 prolongation:1 word_repetition:1",
+        ),
+        (
+            "0014_P0014_0001",
+            "0014",
+            "打开空调",
+            "打开打开打开空调",
+            "block:1 word_repetition:2 sound_repetition:1",
+        ),
+    ]
+    assert values(corpus, "start", "duration", "language", "style", "severity", "split", "coded") == [
+        (0.5, 1.5, "zh", "conversation", "mild", "train", "yes"),
+        (1.0, 1.25, "zh", "command", "severe", "test", "yes"),
+    ]
+    assert all(one.audio.is_file() for one in corpus)
+    assert [(one.kind, one.count) for one in corpus.problems] == [
+        ("unclear_text", 1),
+        ("unclear_text", 1),
+        ("unspaced_text", 2),
+    ]
+    assert "annotation/0001/D0001A.txt, line 3" in corpus.problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("written", "intended", "surface", "events"),
+    [
+        ("我我[我]去", "我我去", "我我我去", [("word_repetition", 1)]),
+        ("[我我]我去", "我去", "我我我去", [("word_repetition", 2)]),
+        ("我妈妈[妈妈]", "我妈妈", "我妈妈妈妈", [("word_repetition", 1)]),
+        ("打/b/p开", "打开", "打开", [("block", 1), ("prolongation", 1)]),
+        ("um/i 打开 wifi", "打开 wifi", "um 打开 wifi", [("interjection", 1)]),
+        ("打[打*", "打", "打打", []),  # brackets that nobody closed
+        ("]开[]/i/", "/", "开/", [("interjection", 1)]),
+    ],
+)
+def test_marks_of_as70(written, intended, surface, events):
+    said = as70_utterance(written)
+    assert (said.intended, said.surface) == (intended, surface)
+    assert [(one.kind, one.iterations) for one in said.events] == events
 
 
 def test_uclass_says_who_and_how_old_in_its_names(wavs):

@@ -123,6 +123,11 @@ MINIATURES = {
         "LibriStutter Annotations/1/2/1-2-0.csv": "hi,0,1,0\nSTUTTER,1,2,3\n",
         "LibriStutter Audio/1/2/1-2-0.wav": None,
     },
+    "as70": {
+        "0001/P1.txt": "0 1 打开\n",
+        "0001/m.wav": None,
+        "level_split.json": '{"mild": {"train": ["0001"]}}',
+    },
     "torgo": {"F01/Session1/prompts/0001.txt": "hi\n", "F01/Session1/wav_headMic/0001.wav": None},
     "uaspeech": {
         "audio/F02/F02_B1_C1_M2.wav": None,

@@ -182,6 +182,7 @@ FORMATS = Registry(
         "fluencybank_timestamped": "voxaudit.corpus.published.stuttering:TIMESTAMPED",
         "uclass": "voxaudit.corpus.published.stuttering:UCLASS",
         "libristutter": "voxaudit.corpus.published.stuttering:LIBRISTUTTER",
+        "as70": "voxaudit.corpus.published.stuttering:AS70",
         "torgo": "voxaudit.corpus.published.disordered:TORGO",
         "uaspeech": "voxaudit.corpus.published.disordered:UASPEECH",
         "speech_accessibility": "voxaudit.corpus.published.disordered:SAP",

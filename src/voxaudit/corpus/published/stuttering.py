@@ -1,4 +1,4 @@
-"""Corpora of people who stutter, as they are published: SEP-28k, FluencyBank Timestamped, UCLASS; and LibriStutter."""
+"""Corpora of people who stutter, as published: SEP-28k, FluencyBank Timestamped, UCLASS, AS-70; and LibriStutter."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.chat import chat_utterance
 from voxaudit.corpus.delimited import delimited_header, read_delimited
-from voxaudit.corpus.disfluent import CODED, EVENT_LIST, SURFACE, Event, written_events
-from voxaudit.corpus.folder import glimpse
+from voxaudit.corpus.disfluent import CODED, EVENT_LIST, SURFACE, Event, Said, written_events
+from voxaudit.corpus.folder import audio_files, glimpse
+from voxaudit.corpus.json_lines import as_object, read_json
 from voxaudit.corpus.recordings import audio_by_name
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
 from voxaudit.corpus.text_files import read_lines
@@ -194,6 +195,136 @@ def _libristutter(path: Path, files: list[Path]) -> Rows:
     return rows_of(records(), path)
 
 
+_AS70_MARKS = {
+    "b": "block",
+    "p": "prolongation",
+    "r": "sound_repetition",
+    "i": "interjection",
+}
+_AS70_TOKEN = re.compile(r"/([bpri])|([A-Za-z']+|.)", re.DOTALL)
+_AS70_LINE = re.compile(r"\s*(\d+(?:\.\d+)?)\s+(\d+(?:\.\d+)?)\s+(\S.*)")
+_AS70_LEVELS = "level_split.json"
+
+
+def as70_utterance(text: str) -> Said:
+    """Return what is meant, what can be heard, and the events of an utterance of AS-70.
+
+    What is said again stands in brackets; `/b`, `/p`, `/r` stand behind what is blocked, held or begun again, `/i`
+    behind a filler.
+
+    >>> said = as70_utterance("嗯/i我[我/p我]想/b去")
+    >>> said.intended, said.surface, written_events(said.events)
+    ('我想去', '嗯我我我想去', 'interjection:1 prolongation:1 word_repetition:2 block:1')
+    """
+    meant: list[str] = []
+    heard: list[str] = []
+    again: list[str] = []
+    events: list[Event] = []
+    into = meant
+    for mark, unit in _AS70_TOKEN.findall(text):
+        if mark:
+            events.append(Event(_AS70_MARKS[mark]))
+            if mark == "i" and into:
+                into.pop()
+        elif unit == "[":
+            into = again = []
+        elif unit == "]":
+            if again:
+                events.append(Event("word_repetition", _times_again(again, meant)))
+            into, again = meant, []
+        elif unit != "*":
+            into.append(unit)
+            heard.append(unit)
+    intended, surface = (" ".join("".join(one).split()) for one in (meant, heard))
+    return Said(intended, surface, tuple(events))
+
+
+def _times_again(again: list[str], meant: list[str]) -> int:
+    """Return how often something is said again: the longest piece that was just said, else the shortest that repeats.
+
+    >>> _times_again(list("妈妈"), list("我妈妈")), _times_again(list("我我"), list("我"))
+    (1, 2)
+    """
+    count = len(again)
+    sizes = [size for size in range(1, count + 1) if again == again[:size] * (count // size)]
+    just_said = [size for size in sizes if meant[-size:] == again[:size]]
+    return count // (max(just_said) if just_said else min(sizes))
+
+
+def _as70_files(path: Path) -> list[Path]:
+    """Return the annotations, SPEAKER/NAME.txt with lines of start, end and text, here or one folder below."""
+    speaker = "[0-9]" * 4
+    files = {*path.glob(f"{speaker}/*.txt"), *path.glob(f"*/{speaker}/*.txt")} if path.is_dir() else set()
+    return sorted(files) if files and _is_as70(min(files)) else []
+
+
+def _is_as70(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            lines = opened.read(4096).decode("utf-8-sig", "replace").splitlines()
+    except OSError:
+        return False
+    return any(_AS70_LINE.match(line) for line in lines)
+
+
+def _as70(path: Path, files: list[Path]) -> Rows:
+    """Read the turns of those who stutter: what is meant, what can be heard, events, style and severity."""
+    audio = {Path(place).parent.name: place for place in sorted(audio_files(path), reverse=True)}
+    about = _as70_levels(path)
+    hidden: list[str] = []
+    interviewer: list[str] = []
+
+    def records() -> Iterator[dict[str, object]]:
+        for file in files:
+            speaker, place = file.parent.name, file.relative_to(path).as_posix()
+            if file.stem.startswith("D") and "B" in file.stem:
+                interviewer.append(place)
+                continue
+            for number, line in enumerate(read_lines(file), start=1):
+                found = _AS70_LINE.match(line)
+                if found is None:
+                    continue
+                start, end, text = found.groups()
+                if re.search(r"<[^>]*>", text):  # a name that was taken out, or two people at once
+                    hidden.append(f"{place}, line {number}")
+                    continue
+                said = as70_utterance(text)
+                yield {
+                    "id": f"{speaker}_{file.stem}_{number:04d}",
+                    "audio": audio.get(speaker, f"{speaker}/{file.stem}.wav"),
+                    "start": start,
+                    "duration": f"{float(end) - float(start):.6f}",
+                    "speaker": speaker,
+                    "language": "zh",
+                    "text": said.intended,
+                    SURFACE: said.surface,
+                    EVENT_LIST: written_events(said.events),
+                    CODED: "yes",
+                    "style": "conversation" if file.stem.startswith("D") else "command",
+                    **about.get(speaker, {}),
+                    LINE: number,
+                    FILE: place,
+                }
+
+    rows = rows_of(records(), path)
+    rows = rows.leaving_out(hidden, "something said is not written down (personal data, two people at once)")
+    return rows.leaving_out(interviewer, "they are the interviewer's, who is not named", "files")
+
+
+def _as70_levels(path: Path) -> dict[str, dict[str, str]]:
+    """Return severity and split of the speakers, where the file lies here that the authors' code comes with."""
+    file = path / _AS70_LEVELS
+    levels = as_object(read_json(file)) if file.is_file() else {}
+    return {
+        str(speaker): {"severity": str(severity), "split": str(split)}
+        for severity, splits in levels.items()
+        if isinstance(splits, dict)
+        for split, speakers in splits.items()
+        if isinstance(speakers, list)
+        for speaker in speakers
+    }
+
+
 SEP28K = Reader.where(
     _sep_file,
     _sep28k,
@@ -227,4 +358,12 @@ LIBRISTUTTER = Reader.where(
     example="LibriStutter with LibriStutter Annotations/ and LibriStutter Audio/",
     missing=f"no folder {_LIBRISTUTTER}/ with SPEAKER/CHAPTER/NAME.csv in this folder or below it",
     detect=lambda path: any(path.glob(_LIBRISTUTTER)) or any(path.glob(f"*/{_LIBRISTUTTER}")),
+)
+AS70 = Reader.where(
+    _as70_files,
+    _as70,
+    name="as70",
+    description="AS-70 (AISHELL-6A): Mandarin conversations and commands of people who stutter, with marks of events",
+    example=f"AS-70 with annotation/0001/*.txt and audio/0001/*.wav; {_AS70_LEVELS} for severity",
+    missing="no NNNN/NAME.txt with lines of start, end and text in this folder or one below it",
 )
