@@ -83,7 +83,7 @@ def load_model() -> None:
 
 
 def measure(settings: Settings) -> Iterator[Row]:
-    unit = "CPU ms an iteration"
+    unit = "CPU ms per iteration"
     if missing := absent("torch"):
         yield skipped("PGD", unit, "a bare forward and backward pass", missing)
         return

@@ -74,7 +74,7 @@ def measure(settings: Settings) -> Iterator[Row]:
         peers = {"a plain loop over the scenarios": theirs}
         rounds = settings.pick(1, 3, 2)
         yield from compare(
-            *(what, "CPU ms a trial", ours, peers),
+            *(what, "CPU ms per trial", ours, peers),
             rounds=rounds,
             scale=1e3 / trials,
             kind="floor",
@@ -83,7 +83,7 @@ def measure(settings: Settings) -> Iterator[Row]:
         found = zip(ours.took, theirs.took, strict=True)
         wall = [(1e3 * one.wall / trials, 1e3 * other.wall / trials) for one, other in found]
         yield row_of(
-            *(what, "wall ms a trial", [one for one, _ in wall], [other for _, other in wall]),
+            *(what, "wall ms per trial", [one for one, _ in wall], [other for _, other in wall]),
             peer="the same loop, one process",
         )
     yield row_of(what, "MB, the largest worker", [one.value for one in ours.took])

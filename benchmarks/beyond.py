@@ -64,7 +64,7 @@ def measure(settings: Settings) -> Iterator[Row]:
     for name in calls:
         yield row_of(
             f"{name}, {rows:,} answers",
-            "CPU us an answer",
+            "CPU us per answer",
             values[name],
             values[""],
             peer="scoring the same answers",

@@ -1,4 +1,4 @@
-"""Breaking points: trials a speaker by staircase, beside grids of settings that reach about the same precision.
+"""Breaking points: trials per speaker by staircase, beside grids of settings that reach about the same precision.
 
 Simulated speakers with known breaking points; whether intervals hold what they promise: benchmarks.studies.breaking.
 """
@@ -19,7 +19,7 @@ LENGTH = 50.0
 
 
 def precision(groups: int, **options: object) -> tuple[float, float]:
-    """Return trials a speaker and the standard error of a group's breaking point in dB."""
+    """Return trials per speaker and the standard error of a group's breaking point in dB."""
     found, trials = [], 0
     for number in range(groups):
         generator = np.random.default_rng([number, 7])
@@ -37,7 +37,7 @@ def measure(settings: Settings) -> Iterator[Row]:
         theirs, other = precision(groups, grid=grid, budget=budget)
         yield row_of(
             "the breaking point of 12 speakers",
-            "trials a speaker",
+            "trials per speaker",
             [ours],
             [theirs],
             peer=f"a grid of {count} settings",

@@ -73,7 +73,7 @@ def measure(settings: Settings) -> Iterator[Row]:
                 what = f"{kind}, {rows:,} rows{', audio looked for' if look else ''}"
                 ours, theirs = apart(read, path=str(path), look=look), apart(plain, path=str(path))
                 yield from compare(
-                    *(what, "CPU us a row", ours),
+                    *(what, "CPU us per row", ours),
                     {"csv.DictReader": theirs},
                     rounds=rounds,
                     scale=1e6 / rows,

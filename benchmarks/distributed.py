@@ -23,7 +23,7 @@ def measure(settings: Settings) -> Iterator[Row]:
     trials = settings.pick(1_000, 10_000, 20_000)
     what = f"{trials:,} trials of 0.1 s, two workers"
     if missing := absent("ray"):
-        yield skipped(what, "wall us a trial", "ray", missing)
+        yield skipped(what, "wall us per trial", "ray", missing)
         return
     ray = import_ray()
     ray.init(address="local", log_to_driver=False, logging_level="ERROR", include_dashboard=False)
@@ -49,7 +49,7 @@ def measure(settings: Settings) -> Iterator[Row]:
     }
     peer = "local processes"
     yield row_of(
-        f"{named('ray')}: {what}", "wall us a trial", cost["ray"], cost["local"], peer=peer, kind="floor"
+        f"{named('ray')}: {what}", "wall us per trial", cost["ray"], cost["local"], peer=peer, kind="floor"
     )
     yield row_of(
         f"{named('ray')}: {FEW} trials, with the start",

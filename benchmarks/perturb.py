@@ -44,10 +44,10 @@ SOX: dict[str, Callable[[Any], list[Any]]] = {
 }
 """The ten effects that Speech Robust Bench takes from SoX, with its arguments."""
 
-UNIT = "CPU ms a minute of audio"
+UNIT = "CPU ms per minute of audio"
 
 OTHERWISE = {
-    **dict.fromkeys(("lowpass", "highpass"), "ours as steep as SoX, theirs 12 dB an octave"),
+    **dict.fromkeys(("lowpass", "highpass"), "ours as steep as SoX, theirs 12 dB per octave"),
     **dict.fromkeys(("tempo_up", "tempo_down"), "ours stretches of sound as in SoX, theirs Signalsmith's"),
     **dict.fromkeys(("pitch_up", "pitch_down"), "ours torchaudio's phase vocoder, theirs Signalsmith's"),
     **dict.fromkeys(("speed_up", "speed_down", "resample"), "ours torchaudio's windowed sinc, theirs soxr"),
@@ -59,7 +59,7 @@ Call = Callable[[int], object]
 
 
 def audiomentations_peer(perturbation: Perturbation, rate: int) -> Callable[[np.ndarray], object] | None:
-    """Return the transform that comes nearest, at the same setting; its filters at their cheapest, 12 dB an octave."""
+    """Return the transform that comes nearest, at the same setting; its filters at their cheapest, 12 dB per octave."""
     import audiomentations as a
 
     p: Any = perturbation

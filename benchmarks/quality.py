@@ -41,7 +41,7 @@ def measure(settings: Settings) -> Iterator[Row]:
     lengths = settings.pick(np.array([3.0, 9.0]), np.arange(3.0, 15.01, 2.0), np.arange(3.0, 15.01, 0.5))
     clips = joined(settings.audio, lengths, RATE)
     seconds, rounds = float(lengths.sum()), settings.pick(1, 3)
-    unit, scale = "CPU ms a second of audio", 1e3 / seconds
+    unit, scale = "CPU ms per second of audio", 1e3 / seconds
     peer = f"{named('speechmos')}: its own wrapper"
     if missing := absent("speechmos", "onnxruntime", "librosa"):
         yield skipped("DNSMOS, all four scores", unit, peer, missing)

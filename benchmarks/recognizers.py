@@ -68,7 +68,7 @@ def measure(settings: Settings) -> Iterator[Row]:
     seconds = sum(clip.duration for clip in clips)
     for name, (package, own) in OWN_WAY.items():
         what = f"{name}, {len(clips)} clips of synthetic speech"
-        unit = "CPU ms a second of audio"
+        unit = "CPU ms per second of audio"
         if missing := absent(package.replace("-", "_")):
             yield skipped(what, unit, package, missing)
             continue

@@ -107,7 +107,7 @@ def measure(settings: Settings) -> Iterator[Row]:
         found = race({"": partial(instant_run, many)}, settings.pick(1, 3), warm=False)
         yield row_of(
             f"{count:,} trials, a recognizer that answers at once, two workers",
-            "wall us a trial",
+            "wall us per trial",
             [1e6 * one.wall / count for one in found[""]],
         )
 

@@ -96,7 +96,7 @@ def growth(
     for name in names:
         yield row_of(
             f"{name}, {each * sizes[1]:,} {unit}s",
-            f"CPU us {'an' if unit[0] in 'aeiou' else 'a'} {unit}",
+            f"CPU us per {unit}",
             [1e6 * many[name].cpu / sizes[1] / each],
             [1e6 * few[name].cpu / sizes[0] / each],
             peer=f"the same for {each * sizes[0]:,}",

@@ -88,7 +88,7 @@ def against_jiwer(what: str, pairs: list[tuple[str, str]], rounds: int) -> Itera
         del output
     yield from compare(
         what,
-        "CPU us a pair",
+        "CPU us per pair",
         lambda: word_counts(references, hypotheses),
         {named("jiwer"): missing or (lambda: jiwer.process_words(references, hypotheses))},
         rounds=rounds,
@@ -105,7 +105,7 @@ def small_calls(rounds: int) -> Iterator[Row]:
         import jiwer
     yield from compare(
         "200 sentences in a call",
-        "CPU us a pair",
+        "CPU us per pair",
         lambda: word_counts(references, hypotheses),
         {named("jiwer"): missing or (lambda: jiwer.process_words(references, hypotheses))},
         rounds=3 * rounds,
@@ -123,7 +123,7 @@ def growth(sizes: tuple[int, int], rounds: int) -> Iterator[Row]:
     )
     yield row_of(
         f"{many.height:,} pairs in columns",
-        "CPU us a pair",
+        "CPU us per pair",
         [1e6 * one.cpu / many.height for one in found["many"]],
         [1e6 * one.cpu / few.height for one in found["few"]],
         peer=f"the same on {few.height:,}: 1 is linear",
@@ -151,7 +151,7 @@ def whole_table(rows: int, rounds: int) -> Row:
     note = "normalizing with basic, words and characters"
     return row_of(
         f"scores table of {rows:,} rows",
-        "CPU us a row",
+        "CPU us per row",
         [1e6 * one.cpu / rows for one in found[""]],
         note=note,
     )

@@ -29,7 +29,7 @@ def measure(settings: Settings) -> Iterator[Row]:
             agree.append(float(np.mean(np.array(one.shown) == np.array(one.full))))
         yield row_of(
             f"{speakers} speakers a group, 20 cells, 10 with a gap",
-            "trials a cell",
+            "trials per cell",
             ours,
             theirs,
             peer="the full grid",

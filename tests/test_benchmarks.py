@@ -103,7 +103,7 @@ def test_one_benchmark_runs_and_is_shown_again(tmp_path, capsys):
     assert main(["--quick", "--only", "breaking", "--out", str(out), "--docs", str(page)]) == 0
     record = read_record(out)
     assert check(record) == []
-    assert [row.unit for row in record.done["breaking"].rows] == ["trials a speaker"] * 2
+    assert [row.unit for row in record.done["breaking"].rows] == ["trials per speaker"] * 2
     assert record.about["machine"] == machine()
     assert "| a grid of 6 settings |" in page.read_text()
     printed = capsys.readouterr().out

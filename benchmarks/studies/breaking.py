@@ -141,7 +141,7 @@ def main() -> None:
 def levels(groups: int) -> None:
     error = 196 * math.sqrt(0.95 * 0.05 / groups)
     print(f"12 speakers of 4 utterances; the axis is 50 dB long; {groups} groups; coverage ± {error:.1f}")
-    print("| speakers | trials a speaker | coverage | bias, dB | standard error, dB | interval, dB |")
+    print("| speakers | trials per speaker | coverage | bias, dB | standard error, dB | interval, dB |")
     print("|---|---|---|---|---|---|")
     for name, people in WORLDS.items():
         covered, bias, spread, width, calls = measure(people, groups)

@@ -143,7 +143,8 @@ def _finding(table: Scores) -> tuple[Finding, list[Note]]:
     rates = error_rates(table, [])
     row = rates.row(0, named=True)
     rate = percent_interval(row["wer"], row["low"], row["high"])
-    where = f"{counted(row['errors'], 'error')} in {counted(row['words'], 'word')} of {row['utterances']:,} utterances"
+    errors, words, utterances = (counted(row[f"{what}s"], what) for what in ("error", "word", "utterance"))
+    where = f"{errors} in {words} of {utterances}"
     finding = Finding(
         finding_id("score", "wer"),
         "wer",

@@ -198,7 +198,7 @@ def _shape(noise: Signal, samples: Samples, rate: int, generator: np.random.Gene
         if in_pitch > 0.85:  # a band of 0.5 to 2 octaves between 200 Hz and 4 kHz
             octaves = np.log2(hertz / (200.0 * 20.0 ** generator.uniform()))
             weight = np.exp(-0.5 * (octaves / generator.uniform(0.25, 1.0)) ** 2)
-        else:  # tilted, -3 to +6 dB an octave
+        else:  # tilted, -3 to +6 dB per octave
             weight = (hertz / 1000.0) ** generator.uniform(-0.5, 1.0)
         noise = np.fft.irfft(np.fft.rfft(noise) * weight, len(samples))
     if in_time > 0.4:  # for a moment of 5 to 50 % of the clip
