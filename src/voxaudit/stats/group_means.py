@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 from voxaudit.errors import VoxauditError
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.group_ratios import guard_p, interval
-from voxaudit.stats.permutations import PERMUTATIONS, Shuffles, equal_tailed, margins, step_down
+from voxaudit.stats.permutations import (
+    FEWEST_PERMUTATIONS,
+    PERMUTATIONS,
+    Shuffles,
+    equal_tailed,
+    margins,
+    step_down,
+)
 from voxaudit.stats.power import smallest_gap, speakers_needed, whole_speakers
 from voxaudit.stats.speaker_means import combine, pooled_sigma, rest_of, summarize_groups, variance
 from voxaudit.stats.ttests import kish_freedom
@@ -43,7 +50,7 @@ MOST_PAIRED = 24
 FEWEST_CROSSED, MOST_CROSSED = 5, 50
 """Crossed groups of fewer speakers are not tested, and no more of them than this, the largest."""
 
-_FEWEST_SHUFFLES, _WORK = 999, 5e7  # speakers x shuffles x questions: bounds time
+_WORK = 5e7  # speakers x shuffles x questions: bounds time
 _SUMS = 2e5  # sums at a time: bounds memory
 _PLAIN = 4  # columns of sums where there are no strata
 _HALF, _HALF_VARIANCE = 0.5, 2.0  # errors counted where a group has none, and the variance of their logarithm
@@ -270,7 +277,7 @@ def compare(
     """
     count = len(sample.rates)
     affordable = int(_WORK / max(count * len(questions), 1))
-    draws = min(permutations, max(affordable, _FEWEST_SHUFFLES))
+    draws = min(permutations, max(affordable, FEWEST_PERMUTATIONS))
     shuffled: dict[int, Shuffles] = {}
     rows: list[dict[str, Any]] = []
     parts: list[tuple[IntArray, Means]] = []

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from voxaudit.stats.cells import FloatArray, IntArray
 
 PERMUTATIONS = 9_999
+FEWEST_PERMUTATIONS = 999
 LEVEL = 0.05
 TIE = 1e-9
 """Statistics that differ by less are the same one: sums taken in another order."""
@@ -31,6 +32,8 @@ _KEPT = 30_000_000  # those that are kept for the next question: bound memory
 
 
 _COMPARISONS = 12  # whose shuffles are kept
+_DRAWN = 40_000_000  # speakers x shuffles, and
+_JUDGED = 5_000_000  # questions x shuffles: bound the time of very large audits
 
 Block = tuple[slice, NDArray[np.bool_]]
 """Rows, and what the shuffles there make of a comparison."""
@@ -52,6 +55,18 @@ class Shuffles:
     permutations: int = PERMUTATIONS
     seed: int = 0
     strata: IntArray | None = None
+
+    @classmethod
+    def affordable(cls, speakers: int, questions: int = 1, *, seed: int = 0) -> Shuffles:
+        """Return as many shuffles as can be paid for: fewer of thousands of speakers, or for thousands of questions.
+
+        A test is as exact with few of them; it is only somewhat less sharp.
+
+        >>> [Shuffles.affordable(100, questions).permutations for questions in (1, 500, 2000, 10**6)]
+        [9999, 9999, 2500, 999]
+        """
+        most = min(_DRAWN // max(speakers, 1), _JUDGED // max(questions, 1), PERMUTATIONS)
+        return cls(speakers, max(most, FEWEST_PERMUTATIONS), seed)
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[np.int32]]]:
         """Yield rows and their permutations, so many at a time that memory stays bounded.

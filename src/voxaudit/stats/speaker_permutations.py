@@ -36,6 +36,7 @@ from voxaudit.score.pairs import PairEdits
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.permutations import (
+    FEWEST_PERMUTATIONS,
     PERMUTATIONS,
     Shuffles,
     among,
@@ -45,7 +46,6 @@ from voxaudit.stats.permutations import (
 )
 from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
-FEWEST_PERMUTATIONS = 999
 _WORK = 1e10  # multiplications: with more cells, groups and speakers there are fewer shuffles
 _KEPT = 64_000_000  # shuffled margins of all questions that are held together: bounds memory
 _BLOCK = 200_000  # sums worked on at a time: what stays in the processor's cache

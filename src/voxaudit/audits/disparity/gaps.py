@@ -14,11 +14,10 @@ from voxaudit.answer import Refusal, Verdict
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.group_design import Frame, Group, group_design
 from voxaudit.stats.group_ratios import CHANGE, Adjusted, Comparison, Judged, Rates, judge
-from voxaudit.stats.permutations import LEVEL, PERMUTATIONS, Shuffles
+from voxaudit.stats.permutations import LEVEL, Shuffles
 
 FEWEST_ERRORS = 5
 """With fewer errors in all, no comparison is made."""
-_DRAWN = 100_000_000  # speakers x shuffles
 _ALIKE = 1e-8  # what is left of a column that others determine, of its own length
 
 
@@ -142,9 +141,7 @@ def _judge(questions: Sequence[tuple[Gap, Comparison]]) -> list[Gap]:
 
 def shuffles_of(parts: Sequence[Part], speakers: bool, seed: int) -> Shuffles:
     """Number the speakers over all parts and return the shuffles of them."""
-    people = _number(parts, speakers)
-    # So many speakers that fewer shuffles will do: what is drawn stays bounded.
-    return Shuffles(people, min(PERMUTATIONS, max(999, _DRAWN // max(people, 1))), seed)
+    return Shuffles.affordable(_number(parts, speakers), seed=seed)
 
 
 def _number(parts: Sequence[Part], speakers: bool) -> int:

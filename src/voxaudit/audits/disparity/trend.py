@@ -30,7 +30,7 @@ from voxaudit.corpus.bands import group_names
 from voxaudit.errors import VoxauditError
 from voxaudit.stats.group_design import Categorical, Frame, Numeric
 from voxaudit.stats.multiplicity import holm
-from voxaudit.stats.permutations import LEVEL, PERMUTATIONS, Shuffles
+from voxaudit.stats.permutations import LEVEL, Shuffles
 from voxaudit.stats.trend import Trend, trend
 from voxaudit.wording import counted, listed
 
@@ -38,7 +38,6 @@ FEWEST_SPEAKERS = 10
 """With fewer speakers no trend is looked for."""
 FEWEST_VALUES = 4
 """With fewer different values they are groups."""
-_DRAWN = 40_000_000  # speakers x shuffles
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def slope_of(frame: Frame, attribute: str, scenarios: tuple[str, ...], seed: int
     if why is not None or speaker is None:
         return replace(about, refusal=why)
     x = np.array([float(name) for name in frame.attribute.names])[frame.attribute.codes]
-    shuffles = Shuffles(people, min(PERMUTATIONS, max(499, _DRAWN // people)), seed)
+    shuffles = Shuffles.affordable(people, seed=seed)
     found = trend(frame.errors, frame.words, x, speaker.codes, columns, shuffles)
     return replace(about, found=found)
 

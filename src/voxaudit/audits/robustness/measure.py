@@ -32,7 +32,7 @@ from voxaudit.score.quality.difficulty import average, difficulties_drawn
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample, by_people
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.concentration import concentration
-from voxaudit.stats.group_ratios import CHANGE, RATE, Comparison, Judged, Rates, judge
+from voxaudit.stats.group_ratios import CHANGE, RATE, Judged, Rates, judge
 from voxaudit.stats.mean_rates import as_one_rate
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.permutations import LEVEL, Shuffles
@@ -700,10 +700,12 @@ class _Compared:
     theirs: FloatArray
     enough: NDArray[np.bool_]
 
-    def rates(self, coefficients: tuple[float, ...], cells: IntArray, shuffles: Shuffles) -> Rates:
-        """Return the comparison in some of the cells."""
+    def rates(
+        self, coefficients: tuple[float, ...], cells: IntArray, shuffles: Shuffles | None = None
+    ) -> Rates:
+        """Return the comparison in some of the cells; without shuffles there is no test of it."""
         ours, theirs = (side[: len(coefficients)][:, :, cells] for side in (self.ours, self.theirs))
-        return Rates(ours, theirs, shuffles, coefficients)
+        return Rates(ours, theirs, shuffles or Shuffles(0), coefficients)
 
     @classmethod
     def join(cls, parts: Sequence[_Compared]) -> _Compared:
@@ -736,9 +738,8 @@ def group_rows(
         labels = [*trials.unit, "group"]
         own = [row for one in some for row in one.rows]
         rows += sorted(own, key=lambda row: str([row[label] for label in labels]))
-    shuffles = Shuffles(trials.people.height, seed=seed)
-    _judge(compared, "lwerr", RATE, shuffles, confidence)
-    _judge(compared, "change", CHANGE, shuffles, confidence)
+    for name, coefficients in (("lwerr", RATE), ("change", CHANGE)):
+        _judge(compared, name, coefficients, trials.people.height, confidence, seed)
     return rows, refusals
 
 
@@ -876,8 +877,9 @@ def _judge(
     compared: Sequence[_Compared],
     name: str,
     coefficients: tuple[float, ...],
-    shuffles: Shuffles,
+    people: int,
     confidence: float,
+    seed: int,
 ) -> None:
     """Add ratios (as `log2`) with intervals, p-values and verdicts to the rows, under `name`.
 
@@ -888,17 +890,19 @@ def _judge(
     within: list[float] = []
     overall: list[bool] = []
     for first in (True, False):
-        comparisons: list[Comparison] = []
+        asked: list[tuple[_Compared, IntArray]] = []
         some: Rows = []
         for one in compared:
             level = np.array([(row["level"] == "overall") == first for row in one.rows], dtype=bool)
-            ratio = one.rates(coefficients, np.arange(len(level)), shuffles).ratio()
+            ratio = one.rates(coefficients, np.arange(len(level))).ratio()
             for place in np.flatnonzero(level & np.isfinite(ratio)):
                 one.rows[place] |= {name: math.log2(ratio[place]), f"{prefix}verdict": "refused"}
             cells = np.flatnonzero(level & np.isfinite(ratio) & one.enough[int(name != "lwerr")])
             if len(cells):
-                comparisons.append(one.rates(coefficients, cells, shuffles))
+                asked.append((one, cells))
                 some += [one.rows[place] for place in cells]
+        shuffles = Shuffles.affordable(people, len(some), seed=seed)
+        comparisons = [one.rates(coefficients, cells, shuffles) for one, cells in asked]
         judged = _flat(judge(comparisons))
         # Verdicts are those of one level, however wide the intervals are asked to be.
         wanted = np.isclose(confidence, 1.0 - LEVEL)

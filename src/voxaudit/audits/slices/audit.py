@@ -28,7 +28,7 @@ from voxaudit.audits.slices import FEWEST
 from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.group_ratios import Judged, Rates, judge
-from voxaudit.stats.permutations import LEVEL, PERMUTATIONS, Shuffles
+from voxaudit.stats.permutations import LEVEL, Shuffles
 from voxaudit.wording import as_or_than, counted, listed, percent, times_as_many
 
 SEARCHED = {
@@ -48,7 +48,6 @@ LISTENED = 12
 """Utterances to listen to, of the confirmed slices."""
 MORE = 1.2
 """A ratio from which more speech of a slice that is not confirmed is worth recording."""
-_DRAWN = 20_000_000  # speakers x shuffles
 LEAD = (
     "Kinds of speech are made of what was measured and of the attributes that were named, alone and two by two. Half of"
     " the speakers are searched for kinds that get more errors than all other speech; the other half, which the search"
@@ -212,7 +211,7 @@ def _search(
         here = [(one.rows & usable, other.rows & usable) for _, other in picked]
         if not any((rows & others).sum() / max((rows | others).sum(), 1) > ALIKE for rows, others in here):
             picked.append((ratio, one))
-    shuffles = Shuffles(people, min(PERMUTATIONS, max(999, _DRAWN // people)), seed)
+    shuffles = Shuffles.affordable(people, seed=seed)
     comparisons = [second.rates(one.rows, shuffles) for _, one in picked]
     judged = judge(comparisons)
     found_here = [
