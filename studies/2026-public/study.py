@@ -32,7 +32,7 @@ DATA, PUBLISHED, RUNS, SCORES, ANSWERS = (
     HERE / name for name in ("data", "published", "runs", "scores", "answers")
 )
 PAGES = HERE.parent.parent / "docs" / "study-2026"
-PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish", "told", "sounds")
+PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish", "told", "sounds", "pocketsphinx")
 LISTENING: dict[str, str] = tomllib.loads((HERE / "questions.toml").read_text())["parts"]
 """Parts that are no run: audits that hear by themselves, as commands by name."""
 SPANISH_PROMPTS = 40
