@@ -42,7 +42,9 @@ def measure(settings: Settings) -> Iterator[Row]:
                 scenario.apply(clip, seed=1, utterance=str(number))  # type: ignore[attr-defined]
 
         found = race({"": hear}, rounds)
-        yield row_of(f"{name}:3, clips of 5 s", "CPU ms per clip", [1e3 * one.cpu / count for one in found[""]])
+        yield row_of(
+            f"{name}:3, clips of 5 s", "CPU ms per clip", [1e3 * one.cpu / count for one in found[""]]
+        )
 
 
 def responses(rt60: float, rounds: int) -> Iterator[Row]:
