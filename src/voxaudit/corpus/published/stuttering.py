@@ -246,7 +246,10 @@ def _times_again(again: list[str], meant: list[str]) -> int:
     (1, 2)
     """
     count = len(again)
-    sizes = [size for size in range(1, count + 1) if again == again[:size] * (count // size)]
+    # Divisors first: a line can be as long as somebody likes.
+    sizes = [
+        size for size in range(1, count + 1) if count % size == 0 and again == again[:size] * (count // size)
+    ]
     just_said = [size for size in sizes if meant[-size:] == again[:size]]
     return count // (max(just_said) if just_said else min(sizes))
 
