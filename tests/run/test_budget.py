@@ -142,16 +142,16 @@ def test_waiting_is_told_from_this_run_from_earlier_ones_or_from_a_test(corpus, 
     assert not (tmp_path / "cache").exists()
     tested = estimated("new", slow, cache=tmp_path / "cache", test_speed=True)
     assert tested.speed_from == "a test"
-    # 0.15 s for each clip of 1.5 s; twelve of them, two at a time.
-    assert 0.1 <= tested.speed < 0.2
+    # At least 0.15 s for each clip of 1.5 s, more on a busy machine; twelve of them, two at a time.
+    assert 0.1 <= tested.speed < 1
     assert tested.waiting == pytest.approx(12 * 1.5 * tested.speed / 2)
     earlier = estimated("new", slow, cache=tmp_path / "cache")
     assert (earlier.speed_from, earlier.cached) == ("earlier runs", 2)
-    assert 0.1 <= earlier.speed < 0.2
+    assert 0.1 <= earlier.speed < 1
     run_trials(corpus, {"one": slow}, ["clean"], out=tmp_path / "run", cache=False, progress=False)
     own = estimated("run", slow, cache=False)
     assert (own.speed_from, own.finished) == ("this run", 6)
-    assert 0.1 <= own.speed < 0.2
+    assert 0.1 <= own.speed < 1
     assert own.waiting == pytest.approx(6 * 1.5 * own.speed / 2)
 
 
