@@ -81,7 +81,7 @@ PASSING = ["429", "429 after", "500", "html", "truncated", "reset", "timeout", "
 
 
 def patience(fault):
-    """Return seconds to wait for an answer: few only where none comes, or a busy machine is taken for a dead service."""
+    """Return seconds to wait for an answer: few only where none comes, or a busy machine seems a dead service."""
     return 0.3 if fault in ("timeout", "drip") else 30
 
 
@@ -105,7 +105,9 @@ def test_patience_ends_with_one_line(fakes, hear, vendor, fault):
     assert str(answer).endswith("after 3 tries")
     assert "\n" not in str(answer)
     asked = len([request for request in fakes.of(vendor) if request[1] != "DELETE"])
-    assert asked == 3 or (fault == "timeout" and asked < 3)  # a client that left early may not have been noted
+    assert asked == 3 or (
+        fault == "timeout" and asked < 3
+    )  # a client that left early may not have been noted
     if fault != "truncated" or vendor not in (
         "speechmatics",
         "revai",

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +30,9 @@ from voxaudit.stats.permutations import (
     among,
     are_whole,
     critical,
-    critical_value,
     equal_tailed,
     margins,
-    most_beyond,
-    short_of,
     step_down,
-    toward,
 )
 from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
@@ -53,8 +49,6 @@ _ALIKE = 1e-12  # numbers that differ by less, relatively, differ by rounding
 _FAR = np.log(1e4)  # a limit farther from the estimate than this is none
 _STEPS = 40  # tries at a limit
 _CLOSE = 5e-4  # on the log scale: so well are limits found
-_NEAR = 0.01  # of the critical statistic: shuffles that may be it, of what single precision says
-_BENT = 0.05  # the same between two claimed ratios, of what a straight line says
 _TOGETHER = 24  # cells whose shuffled sums are held at a time: bounds memory
 
 
@@ -152,8 +146,8 @@ class Rates:
         )
 
     @cached_property
-    def _sums(self) -> list[_Sums]:
-        """What every claimed ratio needs of the shuffles, for each cell.
+    def _sums(self) -> _Sums:
+        """What every claimed ratio needs of the shuffles.
 
         Only the first column is divided by the ratio; of the others only what they come to together is kept, and once
         for all cells in which they are the same: words are alike in most scenarios.
@@ -206,24 +200,22 @@ class Rates:
             )
             return [ours, comes, goes, theirs]
 
-        found = []
-        whole = np.stack([total[:, column] for column in (0, count) for total in totals], axis=1).tolist()
-        made = np.empty((cells, 8, size))
+        made = np.empty((8, cells, size))
+        common = np.empty((5, len(alike), size))
+        pulled = np.empty((6, cells, size)) if len(both) else None
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            common, weights = [], []
-            for place, cell in enumerate(alike):
-                into = np.empty((5, size))
-                weights.append(self._others(sides(place * len(others), cell, others), into))
-                common.append((into, into.astype(np.float32)))
+            weights = [
+                self._others(sides(place * len(others), cell, others), common[:, place])
+                for place, cell in enumerate(alike)
+            ]
             start = len(alike) * len(others)
             for cell, place in enumerate(of_cell):
-                self._own(sides(start + cell * len(firsts), cell, firsts), weights[place], made[cell])
-                pulled = None
-                if len(both):
+                self._own(sides(start + cell * len(firsts), cell, firsts), weights[place], made[:, cell])
+                if pulled is not None:
                     crosses = [crossed[0][cell] @ swapped, crossed[1][cell] @ ~swapped]
-                    pulled = np.stack(self._shared(crosses, weights[place]))
-                found.append(_Sums(made[cell], *common[place], pulled, whole[cell]))
-        return found
+                    pulled[:, cell] = self._shared(crosses, weights[place])
+        whole = np.stack([total[:, column] for column in (0, count) for total in totals])
+        return _Sums(made, common, np.array(of_cell), pulled, whole)
 
     def _others(self, sides: Sequence[FloatArray], into: FloatArray) -> list[FloatArray]:
         """Work out what the columns but the first come to.
@@ -287,26 +279,10 @@ class Rates:
     def statistics(self, ratio: FloatArray, cells: IntArray | None = None) -> FloatArray:
         """Return studentized log ratios, shuffles x cells; infinite where one side has no errors."""
         found = np.empty((len(ratio), self.shuffles.permutations + 1))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            for place, cell in enumerate(range(len(ratio)) if cells is None else cells):
-                found[place] = self._sums[cell].studentized(float(1.0 / ratio[place]))
-        return found.T
-
-    def distances(self, ratio: FloatArray, cells: IntArray, level: float, side: float) -> FloatArray:
-        """Return `critical` of the statistics of some cells: the same, without working out all of them."""
-        most = most_beyond(level, self.shuffles.permutations + 1)
-        if most < 1:
-            return np.full(len(cells), np.inf)
-        found = np.empty(len(cells))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            for place, cell in enumerate(cells.tolist()):
-                search = self._searches.setdefault((cell, side), _Search(self._sums[cell], most, side))
-                found[place] = search.distance(float(np.log(ratio[place])))
-        return found
-
-    @cached_property
-    def _searches(self) -> dict[tuple[int, float], _Search]:
-        return {}
+            for place, cell in enumerate(range(len(ratio)) if cells is None else cells):
+                self._sums.studentized(cell, float(1.0 / ratio[place]), found[place])
+        return found.T
 
     def _pulls(self) -> list[FloatArray]:
         """Return how each speaker pulls the log of each side, speakers x cells."""
@@ -355,130 +331,65 @@ class Rates:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Sums of shuffles of a cell, a column each: `own` (`Rates._own`), `common` (`Rates._others`), also in single
-    precision, `pulled` (`Rates._shared`) where there are speakers on both sides, and `totals` over both sides."""
+    """Sums of shuffles, what they are of x cells x shuffles: `own` (`Rates._own`), `common` (`Rates._others`, once for
+    all cells in which it is the same: `place`), `pulled` (`Rates._shared`) where there are speakers on both sides, and
+    `totals` over both sides."""
 
-    own: NDArray[Any]
-    common: NDArray[Any]
-    rough_common: NDArray[Any]
-    pulled: NDArray[Any] | None
-    totals: Sequence[float]
-
-    def of(self, shuffles: IntArray) -> _Sums:
-        """Return those of some shuffles."""
-        own, common = (sums.take(shuffles, axis=1) for sums in (self.own, self.common))
-        pulled = None if self.pulled is None else self.pulled.take(shuffles, axis=1)
-        return replace(self, own=own, common=common, pulled=pulled)
+    own: FloatArray
+    common: FloatArray
+    place: IntArray
+    pulled: FloatArray | None
+    totals: FloatArray
 
     @cached_property
-    def rough(self) -> _Sums:
-        """The same in single precision, in which a logarithm is worked out in a quarter of the time."""
-        pulled = None if self.pulled is None else self.pulled.astype(np.float32)
-        return replace(self, own=self.own.astype(np.float32), common=self.rough_common, pulled=pulled)
+    def _room(self) -> FloatArray:
+        return np.empty((6, self.own.shape[2]))
 
-    def studentized(self, tilt: float) -> NDArray[Any]:
-        """Return studentized log ratios, `tilt` being 1 over the ratio that is claimed.
+    def studentized(self, cell: int, tilt: float, into: FloatArray) -> None:
+        """Work out studentized log ratios of a cell, `tilt` being 1 over the ratio that is claimed.
 
         What the first group said is multiplied by it in the first column, in its square twice.
         """
-        ours, theirs, squares, their_squares, *mixes = self.own
-        common, totals = self.common, self.totals
-        first = ours * tilt
+        ours, theirs, squares, their_squares, *mixes = self.own[:, cell]
+        first, second, squared, rest, inverse, mixed = self._room
+        common, totals = self.common[:, self.place[cell]], self.totals[:, cell].tolist()
+        np.multiply(ours, tilt, out=first)
         first += theirs
-        second = totals[0] * tilt + totals[1] - first
-        squared = squares * tilt**2
+        np.subtract(totals[0] * tilt + totals[1], first, out=second)
+        np.multiply(squares, tilt**2, out=squared)
         squared += their_squares
-        rest = totals[2] * tilt**2 + totals[3] - squared
+        np.subtract(totals[2] * tilt**2 + totals[3], squared, out=rest)
         inverses = []
-        for place, (whole, own) in enumerate(((first, squared), (second, rest))):
+        for side, (whole, own) in enumerate(((first, squared), (second, rest))):
             np.maximum(whole, 0.0, out=whole)
-            inverse = 1.0 / whole
+            np.divide(1.0, whole, out=inverse)
             own *= inverse
-            mixed = mixes[2 * place] * tilt
-            mixed += mixes[2 * place + 1]
+            np.multiply(mixes[2 * side], tilt, out=mixed)
+            mixed += mixes[2 * side + 1]
             own += mixed
             own *= inverse
-            own += common[2 * place]
+            own += common[2 * side]
             np.maximum(own, 0.0, out=own)
-            own *= common[2 * place + 1]
-            inverses.append(inverse)
+            own *= common[2 * side + 1]
+            if self.pulled is not None:
+                inverses.append(inverse.copy())
         variance = squared
         variance += rest
         if self.pulled is not None:
             # A speaker on both sides pulls both at once; the first group's errors are the ones divided.
-            both, here, here_theirs, there, there_theirs, left = self.pulled
+            both, here, here_theirs, there, there_theirs, left = self.pulled[:, cell]
             variance -= both * tilt * inverses[0] * inverses[1] + left
             variance -= (here * tilt + here_theirs) * inverses[0]
             variance -= (there + there_theirs * tilt) * inverses[1]
-        first *= inverses[1]
+        first *= inverse
         first *= common[4]
         log = np.log(first, out=first)
         spread = np.sqrt(np.maximum(variance, _NO_SPREAD, out=variance), out=variance)
-        found = np.divide(log, spread, out=spread)
+        np.divide(log, spread, out=into)
         # One side without errors: however little is known of its spread.
         endless = np.isinf(log)
         if endless.any():
-            found[endless] = log[endless]
-        return np.asarray(found)
-
-
-class _Search:
-    """How far the observed statistic of a cell is from being rejected, as one ratio after the other is claimed.
-
-    Statistics of all shuffles are worked out in single precision, and those near the critical one exactly. Between two
-    ratios they go nearly linearly with its logarithm: shuffles that stay beyond the critical one, or below, are then
-    not worked out at all. Where that was not as near as was taken for granted, all of them are worked out exactly.
-    """
-
-    def __init__(self, sums: _Sums, most: int, side: float) -> None:
-        self._sums, self._most, self._side = sums, most, side
-        self._seen: list[tuple[float, NDArray[Any]]] = []  # log ratios, and statistics less the critical one
-        self._some: tuple[_Sums, int, NDArray[Any], NDArray[Any]] | None = None
-
-    def distance(self, log: float) -> float:
-        """Return the distance where a log ratio is claimed: at most 0 where it is rejected."""
-        logs = [at for at, _ in self._seen]
-        found = self._between(log) if len(logs) == 2 and min(logs) < log < max(logs) else None
-        if found is None:
-            found = self._near(log)
-        if found is None:
-            known = toward(self._sums.studentized(float(np.exp(-log))), self._side)
-            found = short_of(float(critical_value(known, self._most)), float(known[0]))
-        return found
-
-    def _near(self, log: float) -> float | None:
-        rough = toward(self._sums.rough.studentized(float(np.exp(-log))), self._side)
-        rough -= critical_value(rough, self._most)
-        self._seen, self._some = [*self._seen[-1:], (log, rough)], None
-        some = np.flatnonzero(np.abs(rough) <= _NEAR)
-        beyond = int(np.count_nonzero(rough > _NEAR))
-        return self._exactly(self._among(some), log, beyond, rough[some], _NEAR / 4.0)
-
-    def _between(self, log: float) -> float | None:
-        (at, here), (to, there) = self._seen
-        known = self._some
-        if known is None:
-            least = np.minimum(here, there)
-            some = np.flatnonzero((least <= _BENT) & (np.maximum(here, there) >= -_BENT))
-            beyond = int(np.count_nonzero(least > _BENT))
-            known = self._some = self._among(some), beyond, here[some], there[some]
-        sums, beyond, here, there = known
-        expected = here + (log - at) / (to - at) * (there - here)
-        return self._exactly(sums, log, beyond, expected, _BENT / 4.0)
-
-    def _among(self, some: IntArray) -> _Sums:
-        return self._sums.of(np.concatenate([[0], some]))  # what was observed comes first
-
-    def _exactly(
-        self, sums: _Sums, log: float, beyond: int, expected: NDArray[Any], off: float
-    ) -> float | None:
-        """Return the distance from the shuffles that may be the critical one, `beyond` others being larger."""
-        if not 0 <= self._most - beyond < len(expected):
-            return None
-        known = toward(sums.studentized(float(np.exp(-log))), self._side)
-        bar = float(critical_value(known[1:], self._most - beyond))
-        near = bool((np.abs(known[1:] - bar - expected) <= off).all())
-        return short_of(bar, float(known[0])) if near else None
+            into[endless] = log[endless]
 
 
 def _stays(
@@ -803,7 +714,7 @@ def judge(
             values["low"], values["high"] = interval(part, level, guarded)
             values["lowest"] = _lowest(part, values, size, level)
         found.append(values)
-        for name in ("_sums", "_searches", "_kept"):  # what shuffles gave is large
+        for name in ("_sums", "_kept"):  # what shuffles gave is large
             part.__dict__.pop(name, None)
     if not found:
         return [[] for _ in comparisons]
@@ -878,27 +789,24 @@ def interval(
         for turn in range(_STEPS):
             if not len(cells):
                 break
-            claimed = np.exp(here[cells])
-            if isinstance(comparison, Rates):
-                beyond = comparison.distances(claimed, cells, level, -side)
-            else:
-                beyond = critical(comparison.statistics(claimed, cells), level, -side)
+            beyond = critical(comparison.statistics(np.exp(here[cells]), cells), level, -side)
             rejected = beyond <= 0.0
             gone, stays = cells[rejected], cells[~rejected]
             out[gone], out_by[gone] = here[gone], beyond[rejected]
             kept[stays], kept_by[stays] = here[stays], beyond[~rejected]
             if turn == 0:  # where the guard's limit is rejected it is the limit
                 cells = stays
-            width = np.abs(out[cells] - kept[cells])
-            cells = cells[np.isnan(width) | (width > _CLOSE)]
-            bracketed = ~np.isnan(out[cells])
-            share = kept_by[cells] / (kept_by[cells] - out_by[cells])
-            between = kept[cells] + np.clip(np.nan_to_num(share, nan=0.5), 0.1, 0.9) * (
-                out[cells] - kept[cells]
+            # Statistics go nearly linearly with the log ratio, from about 2 short of the critical one at the estimate.
+            width, reach = np.abs(out[cells] - kept[cells]), np.abs(here[cells] - log[cells])
+            cells = cells[~(np.fmin(width, -out_by[cells] * reach / 2.0) <= _CLOSE)]
+            bracketed, reach = ~np.isnan(out[cells]), np.maximum(np.abs(here[cells] - log[cells]), 0.02)
+            share = np.nan_to_num(kept_by[cells] / (kept_by[cells] - out_by[cells]), nan=0.5)
+            between = (
+                kept[cells] + np.clip(share, 0.1, 0.9) * (out[cells] - kept[cells]) + side * _CLOSE / 4.0
             )
-            # Statistics go nearly linearly with the log ratio: a little beyond where the line says.
-            slope = np.maximum(np.abs(here[cells] - log[cells]), 0.02)
-            outward = kept[cells] + side * np.maximum(0.25 * slope, 2.0 * _CLOSE)
+            # A little beyond where the line says, so that the limit is soon enclosed.
+            ahead = np.clip(1.2 * kept_by[cells] / np.maximum(2.0 - kept_by[cells], 1.0), 0.02, 0.25)
+            outward = kept[cells] + side * ahead * reach
             here[cells] = np.where(bracketed, between, outward)
             cells = cells[np.abs(here[cells] - log[cells]) < _FAR]
         found = np.where(np.isnan(out), open_, np.exp(out))
