@@ -158,6 +158,7 @@ for line in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_python_without_docstrings_changes_nothing(tmp_path):
     lines = ("list scenarios", "list audits", "accuracy scores.csv")
     rows = "".join(f"s{n},clean,toy,{10 + n},{n % 3}\n" for n in range(12))

@@ -183,6 +183,7 @@ def work(sandbox, tmp_path, monkeypatch):
     return home
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     sorted({same(line): line for line in sorted(UNIQUE) if reason(line) is None}.values()),
@@ -297,6 +298,7 @@ def test_the_reference_names_every_environment_variable():
     assert used == set(known)
 
 
+@pytest.mark.slow
 def test_the_reference_names_every_file_of_a_run(work):
     known = set(runpy.run_path(str(DOCS / "make_reference.py"))["FILES"])
     assert main(["run", "audit.toml", "--json"]) == 0
@@ -310,6 +312,7 @@ def start_of_voxaudit() -> list[str]:
     return [sys.executable, "-c", "import sys; from voxaudit.cli.main import main; sys.exit(main())"]
 
 
+@pytest.mark.slow
 def test_the_four_extensions_work(tmp_path):
     text = (DOCS / "extending.md").read_text("utf-8")
     blocks = dict(re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", text, re.DOTALL))

@@ -48,6 +48,7 @@ def test_the_scores_give_the_answers_on_file(name, monkeypatch, capsys):
             assert _same(now[id_][key], one[key]), (id_, key)
 
 
+@pytest.mark.slow
 def test_fewer_speakers_give_the_claims_on_file(monkeypatch):
     """Draws of the resampling again, with the same seeds: each method claims a gap in the same ones."""
     monkeypatch.syspath_prepend(str(STUDY))
@@ -62,6 +63,7 @@ def test_fewer_speakers_give_the_claims_on_file(monkeypatch):
         assert now["first"] == {name: claims[:1] for name, claims in row["first"].items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("corpus", "attribute"),
     [

@@ -43,6 +43,7 @@ def test_the_two_commands_are_there_once():
     assert len(re.findall(r"^    pip install .*&& python -m pytest", text, re.MULTILINE)) == 1
 
 
+@pytest.mark.slow
 def test_the_ten_lines_of_python_run(tmp_path, monkeypatch, capsys):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("pocketsphinx")

@@ -196,6 +196,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", COMMANDS, ids=lambda line: " ".join(line[:1]))
 def test_no_output_drives_the_terminal(hostile, tmp_path, capsys, line):
     names = {"home": hostile, "tmp": tmp_path, "group": f"group{EVIL}", "evil": EVIL}
@@ -442,6 +443,7 @@ def watched():
     signal.signal(signal.SIGPROF, before)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timer of CPU time")
 @pytest.mark.parametrize("name", READERS)
 def test_long_rows_of_one_mark_do_not_hang(name, watched):
@@ -548,6 +550,7 @@ def test_keys_are_in_no_report_page_message_or_argument(services, tmp_path, capf
     assert_nowhere(services.secrets, tmp_path, *printed, *(page.decode() for page in pages), *seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["redirect", "401", "html"])
 def test_keys_are_not_shown_by_a_run_that_stops(services, tmp_path, capfd, fault):
     key, id_, _ = services.secrets

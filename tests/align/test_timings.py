@@ -61,6 +61,7 @@ def test_surface_shows_repeated_syllables_at_the_start_and_inside():
     assert Word("weather", 0.2, 0.6, (wea, again, ther)).surface == "wea-ther-ther"
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 100, allow_nan=False), min_size=2, max_size=8), st.text(max_size=5))
 def test_json_reads_back_the_same(edges, text):
     edges = sorted(edges)

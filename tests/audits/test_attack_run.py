@@ -76,6 +76,7 @@ def test_the_suite_takes_it_where_it_is_given(folder):
     assert with_it - without == {f"universal:{severity}" for severity in (1, 2, 3, 4)}
 
 
+@pytest.mark.slow
 def test_attacks_join_the_run_whose_recognizers_they_attack(folder):
     done = run(folder, ["gaussian_noise:4"])
     engine = f"python:{folder / 'engine.py'}:hear,rate=none"

@@ -82,6 +82,7 @@ def audit(corpus, **options):
     return breaking(read_corpus(corpus), engine(folder), **{"perturbation": "amp", **given})
 
 
+@pytest.mark.slow
 def test_known_breaking_points_of_two_groups(corpus, tmp_path):
     answer = audit(corpus)
     found = answer.detail
@@ -151,6 +152,7 @@ def test_a_rise_above_clean_is_a_level_for_each_group(corpus):
     assert a.value < b.value
 
 
+@pytest.mark.slow
 def test_what_never_breaks_or_is_broken_already_has_no_number(corpus):
     never = audit(corpus, ends=(1.0, 0.7), attribute="group").detail.points
     assert never[0].value is None
@@ -182,6 +184,7 @@ def test_without_groups_there_is_one_point(corpus):
     assert "differences" not in answer.tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "says"),
     [

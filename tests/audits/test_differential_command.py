@@ -65,6 +65,7 @@ def by_group(document, table, column):
     return {row["group"]: row[column] for row in rows(document, table)}
 
 
+@pytest.mark.slow
 def test_a_planted_gap_is_found_and_survives(planted, capsys) -> None:
     found = document(capsys, planted, "--attribute", "gender", "--full")
     assert by_group(found, "groups", "surviving")["female"] > 0

@@ -90,6 +90,7 @@ def guard(sums, scenario, tau, kind):
     return 2 * student.sf(abs(one[kind] - other[kind]) / np.sqrt(parts.sum()), df)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [0.0, 0.02])
 def test_p_values_are_those_of_every_way_of_dealing_the_speakers(tau) -> None:
     """The larger of the p in points, of the guard, and of both on the room left where the better group is named."""
@@ -341,6 +342,7 @@ def named(repetitions, hurt, seed, sizes=(16, 16), **options):
     return counts / repetitions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", list(HURT))
 @pytest.mark.parametrize("deletions", [False, True])
 def test_the_better_group_is_not_named_because_the_worse_has_no_room_left(scale, deletions) -> None:

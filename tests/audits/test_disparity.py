@@ -407,6 +407,7 @@ def test_every_speaker_has_an_effect() -> None:
     assert abs(np.mean([mode.mode for mode in fit.modes])) < 0.1
 
 
+@pytest.mark.slow
 def test_the_document_is_plain_data_in_the_shared_vocabulary() -> None:
     answer = disparity(scores(19), attribute="group", controls=["age"], resamples=50)
     document = json.loads(json.dumps(answer.to_dict()))

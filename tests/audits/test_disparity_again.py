@@ -87,6 +87,7 @@ def test_who_is_known_is_not_estimated(recordings):
         disparity(known, attribute="accent", estimate_speakers=0)
 
 
+@pytest.mark.slow
 def test_without_the_encoder_it_refuses(recordings, monkeypatch):
     monkeypatch.setattr(frames, "fetched", lambda model: None)
     with pytest.raises(RefusedError) as error:

@@ -99,6 +99,7 @@ def test_too_few_speakers_are_refused():
         voxaudit.disparity(speakers(8), attribute="age", trend=True)
 
 
+@pytest.mark.slow
 def test_limits_that_hold_for_all_pairs_are_wider():
     table = speakers(slope=0.02).with_columns(age=pl.col("age") // 20)
     rows = voxaudit.disparity(table, attribute="age").tables["gaps"]

@@ -98,6 +98,7 @@ def test_several_groups_are_compared_with_all_others():
     assert np.argwhere(shown).tolist() == [[2, 1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "spreads", "times"),
     [
@@ -155,6 +156,7 @@ def by_worth(word, speaker, said, lost, expected, words=60):
     return excess_loss(word, words, lost / said, np.minimum(expected / said, 1.0), draws)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.1, 0.7])
 @pytest.mark.parametrize("together", [0.0, 0.2, 1.0, "some words"])
 @pytest.mark.parametrize("speakers", [8, 20])

@@ -171,6 +171,7 @@ def test_comparable_texts_pass():
     assert check["status"] == "pass"
 
 
+@pytest.mark.slow
 def test_noisy_recordings_are_left_out_and_an_imbalance_is_told():
     table = texts(balanced=True)
     snr = pl.when(pl.col("group") == "a").then(15.0 + pl.int_range(pl.len()) % 7).otherwise(30.0)

@@ -334,6 +334,7 @@ def plainly_named():
     return rows, parity(rows, attributes=["g", "other"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", list(zip(OURS[::2], OURS[1::2], strict=True)), ids="-".join)
 def test_attributes_with_names_of_ours(plainly_named, names):
     rows, expected = plainly_named

@@ -336,6 +336,7 @@ def test_canaries_are_known_by_name_or_named():
     assert both.tables["canary"]["canary"].to_list() == ["handedness", "shoe"]
 
 
+@pytest.mark.slow
 def test_merging_bands_and_the_canary():
     generator = np.random.default_rng(6)
     people = 400

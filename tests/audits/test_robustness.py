@@ -478,6 +478,7 @@ def test_a_scenario_that_few_of_a_group_were_heard_in_has_no_verdict():
     assert found.groups.filter(level="overall")["verdict"].item() in ("shown", "not_shown")
 
 
+@pytest.mark.slow
 def test_speakers_on_both_sides_are_exchanged_with_themselves():
     """An attribute that varies within speakers: what a speaker is like is the same on both sides, and no gap."""
     table = spoken_by_two_groups(people=(8, 8))

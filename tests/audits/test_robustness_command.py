@@ -157,6 +157,7 @@ def test_measured_difficulties_are_the_mean_over_all_runs(tmp_path):
     assert list(found.difficulty[""].values()) == pytest.approx([50.0] * len(names))
 
 
+@pytest.mark.slow
 def test_the_uncertainty_of_measured_difficulties_is_in_the_interval(tmp_path):
     """Speakers whose audio is harmed unequally: a difficulty known from eight of them is not known well."""
     generator = np.random.default_rng(4)

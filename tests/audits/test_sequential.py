@@ -327,6 +327,7 @@ def test_a_live_audit_stops_resumes_and_leaves_a_run_folder(corpus, tmp_path):
         sequential(out)
 
 
+@pytest.mark.slow
 def test_the_same_recording_under_two_names_is_two_trials(corpus, tmp_path):
     (tmp_path / "a000-1.wav").write_bytes((tmp_path / "a000-0.wav").read_bytes())
     out = tmp_path / "run"
@@ -344,6 +345,7 @@ def test_the_same_recording_under_two_names_is_two_trials(corpus, tmp_path):
     assert calls(tmp_path) == 47
 
 
+@pytest.mark.slow
 def test_a_failing_speaker_costs_only_itself(corpus, tmp_path):
     (tmp_path / "a003-0.wav").write_bytes(b"not audio")
     (tmp_path / "a003-1.wav").write_bytes(b"not audio")
@@ -442,6 +444,7 @@ def test_scenarios_without_words_take_no_part():
     assert {gap.scenario for gap in found.gaps} == {"clean"}
 
 
+@pytest.mark.slow
 def test_an_interrupted_audit_goes_on_where_it_was(corpus, tmp_path, monkeypatch):
     def audit():
         return sequential(

@@ -53,6 +53,7 @@ def test_two_conditions_together():
     assert any("noisy" in name and "low voices" in name for name in found)
 
 
+@pytest.mark.slow
 def test_the_half_that_is_searched_does_not_decide():
     """The chosen ratio is the higher one where chance chose it: what is reported is of the other half."""
     gaps = []

@@ -108,6 +108,7 @@ def hear(material, out: Path, settings: Settings, names=("exact", "deaf")):
 KINDS = ("block", "prolongation", "sound_repetition", "word_repetition")
 
 
+@pytest.mark.slow
 def test_the_budget_is_spent_and_cases_replay(material, tmp_path):
     found, heard = hear(material, tmp_path / "out", Settings(budget=4, kinds=KINDS))
     assert len(found.cases) == 6 * 4
@@ -122,6 +123,7 @@ def test_the_budget_is_spent_and_cases_replay(material, tmp_path):
             assert len(case.surface.split()) > 2
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_cases_and_a_resumed_search_hears_nothing_twice(material, tmp_path):
     settings = Settings(budget=3, kinds=KINDS, seeds=(5,))
     first, heard = hear(material, tmp_path / "a", settings, ("exact",))
@@ -136,6 +138,7 @@ def test_the_same_seed_gives_the_same_cases_and_a_resumed_search_hears_nothing_t
     assert [case.chain for case in other.cases] != [case.chain for case in first.cases]
 
 
+@pytest.mark.slow
 def test_random_keeps_every_case_as_a_seed_and_the_front_does_not(material, tmp_path):
     everything, _ = hear(
         material, tmp_path / "r", Settings(budget=6, kinds=KINDS, selection="random"), ("exact",)
@@ -145,6 +148,7 @@ def test_random_keeps_every_case_as_a_seed_and_the_front_does_not(material, tmp_
     assert not all(case.kept for case in chosen.cases)
 
 
+@pytest.mark.slow
 def test_a_recognizer_that_fails_costs_its_own_answers(material, tmp_path):
     found, _ = hear(
         material,
@@ -190,6 +194,7 @@ def test_the_aims_of_a_mode(mode):
 FAMILIES = ("kinds", "recognizers", "selections")
 
 
+@pytest.mark.slow
 def test_kinds_are_compared_with_one_event_each_on_the_same_recordings(material, tmp_path):
     found, _ = hear(material, tmp_path / "out", Settings(budget=6, kinds=KINDS, seeds=(0, 1)))
     table = trial_table(found.cases, found.originals, dict.fromkeys(found.originals, "sable top"))
@@ -380,6 +385,7 @@ def manifest(material, tmp_path):
     return read_corpus(tmp_path / "manifest.csv"), {"exact": material[1]["exact"]}
 
 
+@pytest.mark.slow
 def test_timings_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
     corpus, engines = manifest
     other = Timings((Word("tabletop", 0.1, 0.9, (Syllable("tabletop", 0.1, 0.9),)),), 1.0)
@@ -448,6 +454,7 @@ def test_another_language_through_textgrids_says_what_it_lacks(material, tmp_pat
         assert {"language", "not_placed"} <= {note.code for note in answer.notes}
 
 
+@pytest.mark.slow
 def test_cases_are_replayed_to_another_recognizer_and_played_on_a_page(manifest, material, tmp_path):
     from voxaudit.review.listen import write_listen
 

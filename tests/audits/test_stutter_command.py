@@ -39,6 +39,7 @@ def run(spoken: Path, out: Path, *more: str) -> int:
     return main(["stutter", corpus, "--recognizers", "moonshine", "--out", str(out), *fixed, *more])
 
 
+@pytest.mark.slow
 def test_an_audit_from_end_to_end(spoken, tmp_path, capsys):
     pytest.importorskip("moonshine_voice")
     assert run(spoken, tmp_path / "out", "--json", "--dose", "0,30") == 0

@@ -61,6 +61,7 @@ def test_a_full_disk_is_one_line(words):
     assert "the output cannot be written (No space left on device)" in one_line(done.stderr)
 
 
+@pytest.mark.slow
 def test_an_encoding_without_the_letter_is_one_line(named):
     words = ("accuracy", "scores.csv", "--by", "accent")
     done = voxaudit(*words, cwd=named, env={**os.environ, "PYTHONIOENCODING": "ascii"})
@@ -70,6 +71,7 @@ def test_an_encoding_without_the_letter_is_one_line(named):
     assert voxaudit(*words, cwd=named, env={**os.environ, "PYTHONIOENCODING": "utf-8"}).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [("list", "scenarios"), ("list", "suites", "--json"), ("inspect", "scores.csv")]
 )

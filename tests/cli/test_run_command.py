@@ -114,6 +114,7 @@ def test_json_is_one_document_and_nothing_else(home, capfd):
     assert "failures" not in {table["id"] for chapter in document["chapters"] for table in chapter["tables"]}
 
 
+@pytest.mark.slow
 def test_a_gate_that_fails_is_exit_code_1(home, capsys):
     toml("[gates]\nclean_wer = 0.3\nmax_failures = 0\n[gates.mine]\nworst_wer = 0.1")
     assert main(["run", "audit.toml"]) == 1

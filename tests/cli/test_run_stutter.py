@@ -115,6 +115,7 @@ def test_a_run_without_it_says_how_to_ask(home, capsys):
     assert "add a section `[stutter]` to audit.toml" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_speech_is_made_to_stutter_once(home, capsys):
     for package in ("pocketsphinx", "py_nanotts"):
         pytest.importorskip(package)
@@ -182,6 +183,7 @@ def test_a_dry_run_counts_it(home, capsys, asked):
     assert "at most 12 trials" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_run_that_stops_early_hears_it_too(home, capsys):
     for package in ("pocketsphinx", "py_nanotts"):
         pytest.importorskip(package)

@@ -91,6 +91,7 @@ def test_any_bytes(tmp_path, ending, content):
     check(path)
 
 
+@pytest.mark.slow
 @LENIENT
 @given(
     separator=st.sampled_from([",", "\t", ";"]),
@@ -222,6 +223,7 @@ def test_a_wide_table_is_read_as_it_stands(tmp_path):
     assert table.row(0)[-3000:] == tuple(f"v{n}" for n in range(3000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

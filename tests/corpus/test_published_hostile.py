@@ -267,6 +267,7 @@ def test_the_miniature_is_found_to_be_what_it_is(name, tmp_path):
     assert not any(problem.fatal for problem in corpus.problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", BREAKS)
 @pytest.mark.parametrize("name", MINIATURES)
 def test_broken_files_cost_one_line(name, way, tmp_path):

@@ -83,6 +83,7 @@ def tried(read, *arguments, **options):
     assert len(said) < 20_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ending", ["csv", "tsv", "jsonl", "json", "parquet", "trn", "stm", "ctm", "xml", "gz", "txt"]
 )
@@ -95,6 +96,7 @@ def test_a_file_as_a_corpus(tmp_path, ending, content):
     tried(read_table, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FORMATS.names() if name not in ("hugging_face",)])
 @settings(TRIES, max_examples=12)
 @given(content=BYTES)

@@ -245,6 +245,7 @@ def test_what_is_tampered_with_is_understood_before(made, capsys, line):
     assert main(line.format(run=made).split()) == 0, capsys.readouterr().err
 
 
+@pytest.mark.slow
 @tried(30)
 @example("report {run}", lambda run: (run / "run.json").write_text("[" * 200_000))
 @example(
@@ -255,6 +256,7 @@ def test_tables_that_were_tampered_with(made, tmp_path, line, damage):
     attempt(made, tmp_path, line, damage)
 
 
+@pytest.mark.slow
 @tried(30)
 @given(
     line=st.sampled_from(COMMANDS),

@@ -52,6 +52,7 @@ def gain(scenario, frequency, rate=16000):
     return 20 * np.log10(np.linalg.norm(after[middle]) / np.linalg.norm(before[middle]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", CODECS)
 @pytest.mark.parametrize("rate", RATES)
 def test_the_delay_is_taken_out(scenario, rate):
@@ -100,6 +101,7 @@ def test_g711_has_8_bits_and_coding_again_changes_nothing(scenario):
     assert 34 < 20 * np.log10(np.linalg.norm(before) / np.linalg.norm(noise)) < 42
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gsm", "opus", "mp3"])
 def test_each_severity_leaves_less_of_the_speech(name, shared_data):
     files = sorted((shared_data / "ravdess" / "audio").glob("*.flac"))[::32]

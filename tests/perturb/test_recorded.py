@@ -29,6 +29,7 @@ def snr(before, after):
     return 10 * np.log10(np.mean(before.astype(np.float64) ** 2) / np.mean(noise**2))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     name=st.sampled_from(NAMES),
@@ -48,6 +49,7 @@ def test_the_snr_asked_for_is_the_snr_measured(name, asked, count, rate, utteran
     assert achieved["snr_db"] == pytest.approx(snr(audio.samples, heard.samples), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("rate", [8000, 44100, 48000])
 def test_other_rates_and_one_sample_work(name, rate):
@@ -58,6 +60,7 @@ def test_other_rates_and_one_sample_work(name, rate):
         assert abs(snr(speech(count + 1, rate)[1:], heard.samples)) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_built_in_clip_is_sound_and_differs_from_its_other_takes(kind):
     clips = [make(kind, take, 8000) for take in range(TAKES)]
@@ -70,6 +73,7 @@ def test_every_built_in_clip_is_sound_and_differs_from_its_other_takes(kind):
     assert len({clip.tobytes() for clip in clips}) == TAKES
 
 
+@pytest.mark.slow
 def test_the_built_in_sets_differ_by_perturbation():
     sources = {name: parse_scenario(f"{name}:1").perturbation.source for name in NAMES}
     assert all(isinstance(source, BuiltIn) for source in sources.values())
@@ -82,6 +86,7 @@ def test_the_built_in_sets_differ_by_perturbation():
     assert len(heard) == len(NAMES)
 
 
+@pytest.mark.slow
 def test_another_utterance_or_seed_hears_another_noise_and_order_does_not_matter():
     audio = Audio(speech(), 16000)
     scenario = parse_scenario("environment_wham:4")
@@ -104,6 +109,7 @@ print("polars" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_another_process_hears_the_same_bits_and_needs_no_tables(noise_folder):
     import hashlib
 

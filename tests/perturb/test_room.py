@@ -148,6 +148,7 @@ def test_any_rate_and_length_works(scenario, rate):
         assert samples.any() == heard.any()
 
 
+@pytest.mark.slow
 def test_achieved_says_what_was_measured():
     audio = Audio(speech(), RATE)
     for severity, asked in ((1, 0.27), (2, 0.58), (3, 0.99), (4, 1.33)):
@@ -232,6 +233,7 @@ def rooms(tmp_path):
     return tmp_path / "RIRS_NOISES"
 
 
+@pytest.mark.slow
 def test_recorded_rooms_are_chosen_by_their_measured_reverberation(rooms):
     source = open_source("real_rir", rooms)
     assert "RIRS_NOISES in" in source.describe()

@@ -47,6 +47,7 @@ def test_gain_and_clipping_by_hand():
     assert np.allclose(apply("clipping:theta=0.03", samples), [0.01, -0.03, 0.03])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", EVERY)
 def test_the_same_seed_gives_the_same_bits_and_the_input_is_left_alone(scenario):
     samples = speech()
@@ -86,6 +87,7 @@ def test_silence_stays_silence_and_one_sample_works(scenario, samples):
     assert samples.any() or not perturbation.speech or not out.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", EVERY)
 @pytest.mark.parametrize("rate", [8000, 44100, 48000])
 def test_any_rate_works(scenario, rate):
@@ -183,6 +185,7 @@ print(*(name for name in ("scipy.signal", "scipy.stats", "polars") if name in sy
 """
 
 
+@pytest.mark.slow
 def test_the_usual_suite_needs_none_of_the_slow_imports():
     said = subprocess.check_output(python_command(program=WITHOUT_FILTERS), text=True)
     assert said.split() == []

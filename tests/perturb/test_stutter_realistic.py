@@ -173,6 +173,7 @@ def test_lengths_gaps_and_iterations_are_those_of_real_ones():
     assert real.kolmogorov("block", list(generator.uniform(0.05, 0.2, 250))) > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mild", "moderate", "severe"])
 def test_profiles_have_their_kinds_and_rates(name):
     profile = real.PROFILES[name]

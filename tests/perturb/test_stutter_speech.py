@@ -23,6 +23,7 @@ def speech(request):
     return [(read(u.audio), timings) for u, timings in align_corpus(corpus)]
 
 
+@pytest.mark.slow
 def test_every_kind_on_every_clip(speech):
     generator = np.random.default_rng(7)
     seen = set()
@@ -69,6 +70,7 @@ def pitch(sound, rate):
     return np.median(found) if len(found) >= 7 else None
 
 
+@pytest.mark.slow
 def test_prolonged_vowels_keep_their_pitch(speech):
     ratios = []
     for audio, timings in speech:
@@ -95,6 +97,7 @@ def test_prolonged_vowels_keep_their_pitch(speech):
     assert np.mean(np.abs(np.array(ratios) - 1) < 0.03) > 0.8
 
 
+@pytest.mark.slow
 def test_timings_after_a_chain_point_at_the_words(speech):
     """Every intended word, cut out by the carried timings, is where re-aligning the surface text finds it."""
     generator = np.random.default_rng(11)

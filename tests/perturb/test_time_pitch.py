@@ -104,6 +104,7 @@ def test_resampled_lengths_are_exact_and_constants_stay(length, source, target):
     assert np.all(np.abs(resampled[edge:-edge] - 1.0) < 0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SEVERITIES)
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("at", [0.2, 0.75])
@@ -162,6 +163,7 @@ for source, target in ((5, 4), (16000, 2000), (1, 2), (19027, 16000)):
 """
 
 
+@pytest.mark.slow
 def test_the_samples_do_not_depend_on_the_number_of_threads():
     def digests(threads):
         environment = {**os.environ, **dict.fromkeys(THREADS, threads)}

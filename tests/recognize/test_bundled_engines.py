@@ -86,6 +86,7 @@ class Remembering(PocketSphinx):
         return _Remembering(*self._files(), maxhmmpf=self.maxhmmpf, ds=self.ds)
 
 
+@pytest.mark.slow
 def test_the_check_notices_when_pocketsphinx_remembers(loaded, digits):
     clips = [audio for _, audio in digits[4:6]]
     result = check_recognizer(Remembering(), clips, long_seconds=0.1)
@@ -110,6 +111,7 @@ def test_pocketsphinx_gives_word_times(answers):
         assert all(0 <= word.confidence <= 1 for word in answer.words)
 
 
+@pytest.mark.slow
 def test_moonshine_hears_long_audio_in_pieces(loaded, ravdess):
     moonshine = loaded["moonshine"]
     joined = np.concatenate([audio.samples for _, audio in ravdess[:10]])
@@ -136,6 +138,7 @@ def test_moonshine_threads_change_no_bit(loaded, ravdess):
     assert two.fingerprint() == Moonshine().fingerprint()
 
 
+@pytest.mark.slow
 def test_moonshine_cuts_endless_answers(ravdess):
     clips = [audio for _, audio in ravdess[:1]]
     short = Moonshine(tokens_per_second=0.01).load()(clips)[0].text

@@ -85,6 +85,7 @@ def patience(fault):
     return 0.3 if fault in ("timeout", "drip") else 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", PASSING)
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_what_passes_is_asked_again(fakes, hear, clock, vendor, fault):
@@ -96,6 +97,7 @@ def test_what_passes_is_asked_again(fakes, hear, clock, vendor, fault):
         assert len(fakes.of(vendor)) == 2 or (patience(fault) < 1 and len(fakes.of(vendor)) > 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["429", "500", "truncated", "reset", "timeout"])
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_patience_ends_with_one_line(fakes, hear, vendor, fault):

@@ -412,6 +412,7 @@ def test_secrets_are_hidden_in_every_dress():
     assert str(secret) == "Secret(***)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [0, 40, 55, 100, 150, 190, 280, 290, 295, 330, 350, 380, 390, 9_990])
 @pytest.mark.parametrize("vendor", ["openai", "assemblyai", "azure", "watson"])
 def test_no_cut_through_a_message_leaves_half_a_key(fakes, before, vendor):

@@ -89,6 +89,7 @@ def assert_no_secret_under(folder):
             assert secret.encode() not in data, path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_a_run_survives_everything_that_passes(fakes, run, tmp_path, vendor):
     """Some of the first requests go wrong, each in its own way; all ways come up, with one service or another."""

@@ -103,6 +103,7 @@ def contents(folder):
 WHOLE = {"sub/config.json": b"{}", "model.bin": FIRST + SECOND}
 
 
+@pytest.mark.slow
 def test_data_files_are_fetched_joined_and_found(model):
     said = []
     assert fetched(model) is None
@@ -129,6 +130,7 @@ def test_what_is_there_is_not_fetched_again(model, index):
     assert fetch(model) == folder
 
 
+@pytest.mark.slow
 def test_a_second_try_goes_on_with_what_the_first_one_got(model, index):
     hidden = index / model.archives[1].file
     content = hidden.read_bytes()
@@ -148,6 +150,7 @@ def test_a_second_try_goes_on_with_what_the_first_one_got(model, index):
     assert list((models_folder() / ".downloads").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_download_that_was_spoilt_is_made_again(model):
     kept = models_folder() / ".downloads"
     kept.mkdir(parents=True)

@@ -42,6 +42,7 @@ def steepest_rise(audio, low, high):
     return middle[inside][np.argmax(rise[inside])]
 
 
+@pytest.mark.slow
 def test_every_clip_aligns_with_the_dictionary_s_syllables(aligned):
     assert len(aligned) == 64
     for _, text, timings in aligned:

@@ -96,6 +96,7 @@ def cells_of(case: str, model: str) -> tuple[list[str], Cells, dict[str, Any]]:
     return names, cells, reference
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "model"), models())
 def test_the_audit_gives_the_exact_fit(case: str, model: str) -> None:
     reference, _ = load(case)
@@ -124,6 +125,7 @@ def test_the_audit_gives_the_exact_fit(case: str, model: str) -> None:
         assert mode.sd == pytest.approx(answer["conditional_sd"][mode.speaker], abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "model"), models())
 def test_intervals_and_tests(case: str, model: str) -> None:
     reference, _ = load(case)
@@ -158,6 +160,7 @@ def test_intervals_and_tests(case: str, model: str) -> None:
             assert found.chi2 == pytest.approx(chi2, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [one_of(name) for name in NAMES])
 def test_the_baseline_is_the_papers(case: str) -> None:
     reference, _ = load(case)

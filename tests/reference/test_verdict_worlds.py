@@ -321,6 +321,7 @@ def same_p(ours, theirs, *keys):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["zinb", "burst"])
 def test_means_of_speakers_are_judged_as_in_the_audit(world):
     made = parities._drawn(np.random.default_rng([13, 1]), setting(world, "8 + 14"), 1.8, planted="group")
@@ -344,6 +345,7 @@ def test_likeness_and_ages_are_judged_as_in_the_audit():
     assert same_p(parities.canary_found(made, ALL), bands, "recognizer", "group", "against")
 
 
+@pytest.mark.slow
 def test_comparisons_of_kinds_are_those_of_the_audit():
     where = setting(KIND, "8 + 8")
     for seed, ratio in ((1, 1.0), (2, 2.0)):

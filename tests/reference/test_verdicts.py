@@ -73,6 +73,7 @@ def test_parts_give_what_all_at_once_gives(name):
     assert any(tally.said for tally in once.values())
 
 
+@pytest.mark.slow
 def test_figures_survive_their_file_and_go_on(tmp_path):
     experiment, where = experiment_of("agreement of reviewers"), setting(KIND, "8 + 8")
     path = tmp_path / "figures.json"

@@ -310,6 +310,7 @@ def test_a_report_writes_every_finding_once(validate):
     assert groups["figures"][0]["table"] == groups["tables"][0]["id"] == "ratios"
 
 
+@pytest.mark.slow
 def test_whatever_a_report_holds_reads_back_the_same_and_prints(validate):
     text = to_json(hostile_report())
     assert all(line.isprintable() for line in text.splitlines())
@@ -317,6 +318,7 @@ def test_whatever_a_report_holds_reads_back_the_same_and_prints(validate):
     assert validate(text)["chapters"][0]["answers"][0]["tables"][0]["rows"][1][1] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

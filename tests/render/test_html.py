@@ -682,6 +682,7 @@ def test_a_case_says_what_its_scenario_does():
     assert "<br>" not in case_list((case,), {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [sample_report, hostile_report])
 def test_an_answer_in_a_notebook_leaves_the_page_alone(make):
     for answer in (answer for chapter in make().chapters for answer in chapter.answers):

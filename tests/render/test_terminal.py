@@ -165,6 +165,7 @@ def test_width_is_honored():
     assert 60 < max(map(len, lines)) <= 70
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [sample_report, hostile_report])
 def test_nothing_can_drive_a_terminal(make):
     for answer in (answer for chapter in make().chapters for answer in chapter.answers):

@@ -48,6 +48,7 @@ def run(tmp_path_factory):
     return write_run(tmp_path_factory.mktemp("chance") / "run", chance(5), people=people, scenarios=SCENARIOS)
 
 
+@pytest.mark.slow
 def test_what_is_not_shown_says_what_is_not_excluded(run, make_run):
     after = make_run(chance(6), name="after", scenarios=SCENARIOS)
     before = make_run(chance(7), name="before", scenarios=SCENARIOS)
@@ -63,6 +64,7 @@ def test_what_is_not_shown_says_what_is_not_excluded(run, make_run):
     assert set(counts) == {*ASKED, "compare"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["robustness", "parity", "differential", "localize"])
 def test_a_command_ends_with_three_sentences_at_most(run, name, capsys):
     flags = [

@@ -161,6 +161,7 @@ def test_a_group_with_a_gap_shown_is_not_called_too_small_to_show_one(three_acce
     assert " more)" not in said
 
 
+@pytest.mark.slow
 def test_groups_of_36_and_26_speakers_are_not_rare(three_accents, tmp_path):
     report, _ = three_accents
     checks = report.table("checklist").frame
@@ -181,6 +182,7 @@ def test_what_is_refused_has_no_number_in_front_of_it(make_run):
     assert not [line for line in refused if "0.0 percentage points" in line or line.endswith("refused.")]
 
 
+@pytest.mark.slow
 def test_words_that_nobody_said_are_a_question_only_where_silence_was_heard(
     plain_report, make_run, drops, only
 ):

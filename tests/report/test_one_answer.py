@@ -80,6 +80,7 @@ def check_gates_and_summary(folder: Path) -> None:
         assert findings[item["finding"]]["headline"]
 
 
+@pytest.mark.slow
 def test_every_finding_of_a_report_is_printed_again_by_its_command(make_run, drops, capsys):
     run = make_run(drops)
     write_report(build_report(run, attributes=["accent"]), run.folder)
@@ -138,6 +139,7 @@ def hear(samples, rate):
 """
 
 
+@pytest.mark.slow
 def test_words_where_nobody_speaks_are_one_number_whatever_a_manifest_says_of_lengths(tmp_path):
     """Recordings last 1.004 s, and the manifest says 1.3: two audits count minutes, and both have measured them."""
     rows = []

@@ -102,6 +102,7 @@ def test_an_unknown_attribute_is_one_line(toy):
         build_report(toy, attributes=["acent"])
 
 
+@pytest.mark.slow
 def test_one_speaker_gives_no_interval_and_no_conclusion(make_run, drops, validate):
     run = make_run(drops, people={"s1": {"accent": "north"}})
     document = build_report(run, attributes=["accent"])
@@ -114,6 +115,7 @@ def test_one_speaker_gives_no_interval_and_no_conclusion(make_run, drops, valida
     written(document, run.folder, validate)
 
 
+@pytest.mark.slow
 def test_two_groups_of_one_speaker_are_refused(make_run, drops, validate):
     run = make_run(drops, people={"s1": {"accent": "north"}, "s2": {"accent": "south"}})
     document = build_report(run, attributes=["accent"])
@@ -122,6 +124,7 @@ def test_two_groups_of_one_speaker_are_refused(make_run, drops, validate):
     written(document, run.folder, validate)
 
 
+@pytest.mark.slow
 def test_without_references_only_the_differential_audit_and_the_words_speak(make_run, drops, validate):
     run = make_run(drops, text=None)
     document = build_report(run, attributes=["accent"])
@@ -178,6 +181,7 @@ def test_words_in_silence_are_counted_by_the_minute(make_run, drops, only):
     assert silent[0].diff == (("insertion", "", "thank"), ("insertion", "", "you"))
 
 
+@pytest.mark.slow
 def test_one_recognizer_and_clean_speech_only(make_run, drops, validate):
     run = make_run(drops, scenarios=("clean",), recognizers=("one",))
     document = build_report(run, attributes=["accent"])
@@ -191,6 +195,7 @@ def test_one_recognizer_and_clean_speech_only(make_run, drops, validate):
 HOSTILE = "</script><img src=x onerror=alert(1)>|`*_[a](b)\"'&\x00\x07\u202e{0}%s@all #1 http://x.y 😀"
 
 
+@pytest.mark.slow
 def test_hostile_names_everywhere(make_run, validate):
     people = {f"{HOSTILE}{n}": {HOSTILE: f"{HOSTILE}{n % 2}"} for n in range(12)}
 
@@ -224,6 +229,7 @@ def test_files_are_written_elsewhere_and_replaced_whole(report, tmp_path):
     assert {path.name for path in (tmp_path / "a" / "b").iterdir()} == set(first) == set(again)
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_document(toy, report):
     assert to_json(build_report(toy, attributes=["accent"])) == to_json(report)
 
@@ -274,6 +280,7 @@ def test_measured_difficulties_are_used_and_named_without_a_path(make_run, drops
     assert telephone[-1] is not None  # it has no published difficulty
 
 
+@pytest.mark.slow
 def test_labels_of_reviewers_stand_where_the_claim_they_judge_stands(make_run, drops, validate, only):
     run = make_run(drops)
     labels = (

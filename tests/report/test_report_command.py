@@ -77,6 +77,7 @@ def test_mistakes_are_one_line(make_run, drops, tmp_path, capsys, arguments, mes
     assert not (run.folder / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_nothing_drives_the_terminal(make_run, capsys):
     run = make_run(
         lambda *_: "\x1b[31mred", people={f"s{n}": {"\x1b[32m": "\x1b[33m" + "ab"[n % 2]} for n in range(6)}
@@ -105,6 +106,7 @@ def test_where_it_says_it_wrote_is_where_it_wrote(toy, capsys, tmp_path, only):
     assert f"Written to {out}: " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_documents_to_hand_in_are_written_when_asked_for(toy, tmp_path, only):
     arguments = (toy.folder, "--attributes", "accent", "--out")
     assert command(*arguments, tmp_path / "all", "--statements") == 0

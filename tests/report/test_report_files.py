@@ -39,6 +39,7 @@ def test_gates_are_in_the_summary(toy, only):
     assert "| clean_wer/two | FAIL | two gets " in text
 
 
+@pytest.mark.slow
 def test_small_runs_are_shown_whole_and_large_ones_by_what_tells_most(report, make_run, drops):
     small = to_markdown(report)
     assert "| one | gaussian_noise:1 | " in small

@@ -64,6 +64,7 @@ def test_a_report_plays_stuttered_cases_and_marks_what_was_put_in(make_run, drop
         assert said in page
 
 
+@pytest.mark.slow
 def test_a_refusal_takes_the_place_of_findings(make_run, drops):
     run = make_run(drops)
     folder = write_stutter_audit(run.folder / "stutter")

@@ -107,6 +107,7 @@ def test_the_worst_of_several_comparisons_has_a_lower_limit_that_holds_for_all(m
     assert f"at least {beside.estimate:.2f} times with 4 comparisons taken together" in beside.sentence
 
 
+@pytest.mark.slow
 def test_what_cannot_be_judged_neither_passes_nor_fails_unless_gates_are_strict(make_run, drops):
     run = make_run(drops, people={"s1": {"accent": "north"}, "s2": {"accent": "south"}})
     gates = Gates(
@@ -164,6 +165,7 @@ def test_a_recognizer_that_never_answers_is_not_excused(make_run, drops):
         assert found[name].sentence == "one: 96 trials failed, the first with: down."
 
 
+@pytest.mark.slow
 def test_what_is_not_judged_reads_the_same_everywhere_and_exits_with_0(make_run, drops, capsys):
     people = {"s1": {"accent": "north"}, "s2": {"accent": "south"}}
     gates = Gates({"worst_wer": Gate(0.9, "upper")})
@@ -225,6 +227,7 @@ def test_violations_that_survive_are_counted(make_run):
     assert judged(run, Gates({"differential": Gate(1.0)}))["differential"].passed
 
 
+@pytest.mark.slow
 def test_a_baseline_that_was_better_fails(make_run, drops, tmp_path):
     before = make_run(drops, name="before")
 

@@ -18,6 +18,7 @@ def chapter(report, id_):
     return next(one for one in report.chapters if one.id == id_)
 
 
+@pytest.mark.slow
 def test_every_refusal_says_what_would_enable_it(report, plain_report, make_run, drops):
     """Runs that lack one thing each; the report of none leaves a reader without a way on."""
     two = {f"s{n}": {"accent": "ab"[n % 2]} for n in range(4)}

@@ -342,6 +342,7 @@ def test_labels_that_are_none_are_refused(app, folder):
     assert LabelStore(folder).history() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/api/case", "/api/audio", "/api/wave", "/api/spectrogram", "/api/cases"])
 @pytest.mark.parametrize("name", ["id", "side", "source"])
 @pytest.mark.parametrize(

@@ -79,6 +79,7 @@ def test_a_broken_store_is_one_line(tmp_path):
         LabelStore(tmp_path)
 
 
+@pytest.mark.slow
 def test_two_tabs_write_at_once(tmp_path):
     stores = LabelStore(tmp_path), LabelStore(tmp_path)
 

@@ -216,6 +216,7 @@ def test_without_the_link_or_from_another_site_nothing_works(rated, serving):
     assert browser.state()["done"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [
@@ -292,6 +293,7 @@ def test_who_fails_two_checks_is_left_out_unless_asked(rated):
     assert {cell.mean for cell in kept.result.cells} == {6.5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rating", range(1, 11))
 def test_the_same_rating_everywhere_fails_the_attention_checks(rated, rating):
     with open_answers(rated.folder) as store:
@@ -401,6 +403,7 @@ def test_limits_of_a_mean_of_many_are_those_of_the_t_distribution():
     assert mean_limits(more, 1, 10) == pytest.approx(exact, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shares",
     [

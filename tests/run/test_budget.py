@@ -44,6 +44,7 @@ def go(corpus, out, **limits):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limits", "fits", "message"),
     [
@@ -155,6 +156,7 @@ def test_waiting_is_told_from_this_run_from_earlier_ones_or_from_a_test(corpus, 
     assert own.waiting == pytest.approx(6 * 1.5 * own.speed / 2)
 
 
+@pytest.mark.slow
 def test_a_service_is_never_put_to_a_test_and_a_broken_engine_costs_nothing(corpus, tmp_path):
     broken = Toy(behavior="cannot load", version=7)
     plan, _ = make_plan(corpus, {"service": Billed(), "broken": broken}, ["clean"])

@@ -67,6 +67,7 @@ def test_wrong_answers_cost_their_own_trials(make_corpus, tmp_path, workers, bat
     check_costs(make_corpus, tmp_path, toy, reasons, workers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "batch_size"), [(1, 1), (2, 4)])
 @pytest.mark.parametrize(
     ("behavior", "reason"),

@@ -119,6 +119,7 @@ def started(folder: Path, home: Path, line: str) -> None:
     assert b"usage:" not in done.stderr, done.stderr  # a command that was not understood imports little
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", STARTERS, ids=lambda line: line.split()[0])
 def test_no_command_runs_what_lies_in_the_working_folder(planted, tmp_path, line):
     started(planted, tmp_path, line)
@@ -262,6 +263,7 @@ def test_a_worker_without_memory_is_replaced_and_the_trial_has_a_reason(make_cor
     assert [got["u0"], got["u2"]] == [words_for(101), words_for(103)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behavior", ["leaks files", "recurses"])
 def test_a_process_that_has_nothing_left_is_replaced(make_corpus, tmp_path, behavior):
     """Of the recordings nothing is wrong, and all are heard."""
@@ -391,6 +393,7 @@ def test_a_log_is_not_written_through_a_link(make_corpus, tmp_path):
 POISON = ["[[", '[["a"]]', '[["a", "b", "c", "d"]]', '{"a": 1}', "[3]", '[["a", 2, 1, null]]', "[" * 100_000]
 
 
+@pytest.mark.slow
 def test_a_row_of_the_cache_that_makes_no_sense_is_heard_again(make_corpus, tmp_path):
     import sqlite3
 
@@ -446,6 +449,7 @@ def test_a_cache_folder_that_cannot_be_used_costs_no_run_either(make_corpus, tmp
 # Without the rights of root.
 
 
+@pytest.mark.slow
 def test_without_rights_every_refusal_is_one_line(make_corpus, tmp_path):
     """Root gives up what lets it read and write everything."""
     drop = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.getuid() == 0 else []
@@ -506,6 +510,7 @@ def test_a_clock_that_was_set_back_changes_nothing(make_corpus, tmp_path):
     assert len(journal.read_text().split()) == 3
 
 
+@pytest.mark.slow
 def test_of_three_drivers_one_works_and_two_are_told_so(make_corpus, tmp_path):
     corpus = make_corpus(3)
     corpus.table.write_csv(tmp_path / "manifest.csv")

@@ -212,6 +212,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line_and_the_run_goes_on_later(make_corpus, tmp_path, journal):
     corpus = make_corpus(200)
     corpus.table.write_parquet(tmp_path / "corpus.parquet")

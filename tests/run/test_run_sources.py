@@ -55,6 +55,7 @@ def go(make_corpus, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_the_cache_tells_sources_apart_by_content(go, noise, tmp_path):
     heard, sources = go("built-in")
     assert heard == 18

@@ -45,6 +45,7 @@ def test_every_word_of_the_corpus_is_known() -> None:
     assert words <= set(PRONUNCIATIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", list(SOUNDS))
 def test_every_english_sound_has_an_audible_one(language: str) -> None:
     """Pico leaves out a symbol that its language lacks and says nothing: taking it away must change the audio."""

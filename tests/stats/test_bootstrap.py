@@ -57,6 +57,7 @@ def made_up(generator, speakers, audits, *, factor=1.0, bad=0.0, bursts=0.0):
     return heard[1].astype(float) - heard[0], words, 0.15 * (factor - 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("world", "misses", "power"),
     [

@@ -153,12 +153,14 @@ def unlike(generator, group):
     return 0.15 * np.exp(spread * generator.standard_normal(len(group)) - spread**2 / 2)
 
 
+@pytest.mark.slow
 def test_false_alarms_where_a_few_speakers_are_much_worse():
     ours, welch = claims(bad_few, (60, 6), 400)
     assert ours < 0.075  # nominal and 2.3 standard errors
     assert welch > 0.1
 
 
+@pytest.mark.slow
 def test_false_alarms_where_groups_differ_in_spread():
     ours, _ = claims(unlike, (16, 16), 400)
     assert ours < 0.075

@@ -315,6 +315,7 @@ def test_false_alarms_stay_near_nominal(world: str, sizes: tuple[int, int]) -> N
     assert 0.02 < rate < 0.05 + 3 * np.sqrt(0.05 * 0.95 / audits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [(0, 0, 16), (8, 8, 8), (4, 30, 6)])
 @pytest.mark.parametrize("world", ["even", "wide", "mix"])
 def test_speakers_on_both_sides_raise_no_false_alarms(world: str, shared: tuple[int, int, int]) -> None:

@@ -31,6 +31,7 @@ def said(threads: int) -> str:
     return asked.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_number_of_threads_changes_nothing(threads: int) -> None:
     assert said(threads) == said(1)

@@ -229,12 +229,12 @@ class Scores:
         """The runs it came from: none, one, or several that were put together."""
         return ((self.run,) if self.run is not None else ()) + self.others
 
-    @property
+    @cached_property
     def recognizers(self) -> list[str]:
         """The recognizers that have rows, in the run's order, else in order of appearance."""
         return self._names("recognizer")
 
-    @property
+    @cached_property
     def scenarios(self) -> list[str]:
         """The scenarios that have rows, in the run's order, else in order of appearance."""
         return self._names("scenario")

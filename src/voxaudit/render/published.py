@@ -150,8 +150,10 @@ def _table(table: Table, words: Words) -> Table:
     """Return a table whose texts hold no folder; most hold no slash, and stay as they are."""
     frame = table.frame
     changed = []
-    for column in frame.select(pl.col(pl.String)):
-        known = column.unique().drop_nulls().to_list()
+    for column in frame.get_columns():
+        if column.dtype != pl.String:
+            continue
+        known = sorted({text for text in column.to_list() if text})
         new = {text: shorter for text in known if (shorter := words(text)) != text}
         if new:
             changed.append(column.replace(list(new), list(new.values())))

@@ -76,7 +76,8 @@ def normalize_column(texts: pl.Series, chosen: str | Normalizer) -> pl.Series:
     """Return a column of texts normalized; null stays null. Where many are alike, each is normalized once."""
     rule = normalizer(chosen)
     if (
-        texts.null_count()
+        len(texts) < _LINES_FROM
+        or texts.null_count()
         or rule.lines is None
         or texts.to_frame().select(pl.first().approx_n_unique()).item() < _MOSTLY * len(texts)
     ):
@@ -88,6 +89,8 @@ def normalize_column(texts: pl.Series, chosen: str | Normalizer) -> pl.Series:
 
 def _normalized(texts: pl.Series, rule: Normalizer) -> pl.Series:
     lines = rule.lines
+    if len(texts) < _LINES_FROM:
+        return pl.Series(texts.name, map(rule, texts.to_list()), dtype=pl.String)
     plain = (texts.str.len_bytes() == texts.str.len_chars()) & ~texts.str.contains("\n", literal=True)
     if lines is None or not plain.any():
         return pl.Series(texts.name, map(rule, texts.to_list()), dtype=pl.String)
@@ -101,6 +104,8 @@ def _normalized(texts: pl.Series, rule: Normalizer) -> pl.Series:
 
 _MOSTLY = 0.8
 """The share of different texts from which on looking for equal ones costs more than it saves."""
+_LINES_FROM = 100
+"""From so many texts on, joining them pays."""
 _LINES = 100_000
 """Texts that are normalized in one call: bounds memory."""
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from voxaudit.score.kernel import Codes, Integers, Spans, errors_and_hits, unmatched
 
 _WORDS = 1_500_000  # of the pairs aligned at a time: bounds memory
+_FEW = 2_000  # texts that a dictionary numbers sooner than a table is asked
 
 
 def numbered(texts: pl.Series) -> tuple[pl.Series, Integers]:
@@ -26,6 +27,10 @@ def numbered(texts: pl.Series) -> tuple[pl.Series, Integers]:
     >>> bool(number[0] == number[3] != number[2]), int(number[1]), sorted(distinct)
     (True, -1, ['no', 'yes'])
     """
+    if len(texts) < _FEW:
+        places: dict[str, int] = {}
+        count = [-1 if text is None else places.setdefault(text, len(places)) for text in texts.to_list()]
+        return pl.Series(texts.name, list(places), dtype=pl.String), np.array(count, dtype=np.int64)
     known = texts.is_not_null().to_numpy()
     there = texts.drop_nulls()
     number = there.hash().rank("dense").to_numpy().astype(np.int64) - 1
