@@ -805,7 +805,8 @@ def interval(
                 kept[cells] + np.clip(share, 0.1, 0.9) * (out[cells] - kept[cells]) + side * _CLOSE / 4.0
             )
             # A little beyond where the line says, so that the limit is soon enclosed.
-            ahead = np.clip(1.2 * kept_by[cells] / np.maximum(2.0 - kept_by[cells], 1.0), 0.02, 0.25)
+            short = np.minimum(kept_by[cells], 1.0)  # of endless statistics it is endless
+            ahead = np.clip(1.2 * short / (2.0 - short), 0.02, 0.25)
             outward = kept[cells] + side * ahead * reach
             here[cells] = np.where(bracketed, between, outward)
             cells = cells[np.abs(here[cells] - log[cells]) < _FAR]
