@@ -35,6 +35,9 @@ PAGES = HERE.parent.parent / "docs" / "study-2026"
 PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish", "told", "sounds", "pocketsphinx")
 LISTENING: dict[str, str] = tomllib.loads((HERE / "questions.toml").read_text())["parts"]
 """Parts that are no run: audits that hear by themselves, as commands by name."""
+SENTENCES = {"accents11.csv": "4-14", "accents8.csv": "27-34"}
+"""Words of the passage, counted from 1: "Ask her to bring these things with her from the store" and "and maybe a snack
+for her brother Bob"."""
 SPANISH_PROMPTS = 40
 PROMPTS = Path("/usr/share/asterisk/sounds/es_MX_f_Allison")
 PROMPT_TEXTS = "/usr/share/doc/asterisk-core-sounds-es/core-sounds-es.txt.gz"
@@ -96,17 +99,18 @@ def prepare(parts: list[str]) -> None:
             if len(text.split()) >= 8 and "[" not in text and (PROMPTS / f"{name}.wav").exists()
         ]
         pl.DataFrame(prompts[:SPANISH_PROMPTS]).write_csv(folder / "spanish.csv")
-    cut = any("accents11.csv" in LISTENING.get(part, "") for part in parts)
-    if cut and not (folder / "accents11.csv").exists():
-        sentence(folder / "accents11.csv")
+    for name, words in SENTENCES.items():
+        heard = any(name in LISTENING.get(part, "") for part in parts)
+        if heard and not (folder / name).exists():
+            sentence(folder / name, words)
     if "digits" in parts:
         keep_weights(DATA / "fsdd")
 
 
-def sentence(manifest: Path) -> None:
-    """Cut "Ask her to bring these things with her from the store" out of the passage, for everybody."""
+def sentence(manifest: Path, words: str) -> None:
+    """Cut some words out of the passage, for everybody."""
     command = ["-m", "benchmarks.studies.stutter", str((DATA / "accents" / "manifest.csv").absolute())]
-    command += ["--words", "4-14", "--cut", str(manifest.absolute())]
+    command += ["--words", words, "--cut", str(manifest.absolute())]
     subprocess.run([sys.executable, *command], cwd=HERE.parent.parent, check=True)
 
 
@@ -166,7 +170,8 @@ def note(part: str, wall: float, cpu: float, megabytes: float) -> None:
         "recognizers": heard_by,
         "sittings": [*earlier["sittings"], sitting],
     }
-    lock["packages"] = {name: _version(name) for name in PACKAGES}
+    # Packages that are not here now stand as they were when they heard.
+    lock["packages"] = {name: _version(name) or lock.get("packages", {}).get(name) for name in PACKAGES}
     file.write_text(json.dumps(lock, indent=1) + "\n")
 
 
