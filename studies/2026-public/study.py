@@ -271,7 +271,7 @@ def fill_pages() -> None:
     """Write every answer into the pages, between its marks: the command, the table, the sentences."""
     blocks = {question["name"]: block(question) for question in questions()}
     blocks |= {"cost": cost(), "enough": claims(), "methods": methods()}
-    blocks |= {f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "three", "ravdess")}
+    blocks |= {f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "three", "snack", "ravdess")}
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         filled = re.sub(
@@ -389,12 +389,14 @@ def cost() -> str:
     """Return what hearing cost, as a table."""
     lock = json.loads((HERE / "lock.json").read_text())
     rows = [
-        "| part | recognizers | trials | failures | CPU minutes of sittings that were not killed | sittings |",
-        "|---|---|---|---|---|---|",
+        "| part | recognizers | trials | failures | sittings | wall, minutes | CPU, minutes | most memory, MB |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for name, part in lock["parts"].items():
-        minutes = sum(one["cpu_s"] or 0 for one in part["sittings"]) / 60
-        told = f"{minutes:,.0f} | {len(part['sittings'])}" if part["sittings"] else "not on record | -"
+        sittings = part["sittings"]
+        wall, cpu = (sum(one[key] or 0 for one in sittings) / 60 for key in ("wall_s", "cpu_s"))
+        peak = max((one.get("peak_mb", 0) for one in sittings), default=0)
+        told = f"{len(sittings)} | {wall:,.0f} | {cpu:,.0f} | {peak}" if sittings else "not on record | - | - | -"
         shown = name if name in LISTENING else f"{name}.toml"
         failures = "-" if part["failures"] is None else part["failures"]
         rows.append(f"| `{shown}` | {len(part['recognizers'])} | {part['trials']:,} | {failures} | {told} |")
