@@ -175,6 +175,8 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     if parsed.command in COMMANDS:
         return int(import_module(f"voxaudit.cli.{parsed.command}").run(parsed))
+    if arguments[:2] == ["stutter", "replay"] != ["stutter", parsed.source_0]:
+        import_module("voxaudit.audits.stutter.audit").require_cases(parsed.source_0, parsed.out)
     return int(import_module("voxaudit.cli.ask").run(AUDITS.load(parsed.command), parsed))
 
 
@@ -211,22 +213,10 @@ class _Parser(argparse.ArgumentParser):
         # A finished stutter audit with a folder to write to is replayed: the word is there for people.
         if self._given[:2] == ["stutter", "replay"] and not "".join(self._given[2:3]).startswith("-"):
             del self._given[1]
-            self._replays(*self._given[1:2])
         parsed, unknown = super().parse_known_args(self._given, namespace)
         if unknown:  # said by the innermost parser: it knows the flags that were meant
             raise self._has_no(next((one for one in unknown if one.startswith("-")), unknown[0]))
         return parsed, unknown
-
-    def _replays(self, folder: str = "") -> None:
-        from voxaudit.audits.hearing import finished
-        from voxaudit.audits.stutter import KEPT
-
-        if folder and finished(folder, "stutter", *KEPT) is None:
-            raise VoxauditError(
-                f"{one_line(folder, 200)}: no stutter audit in this folder, so no cases to replay"
-            )
-        if folder and not any(one.partition("=")[0] == "--out" for one in self._given):
-            raise VoxauditError("name a folder for what is heard (see --out)")
 
     def error(self, message: str) -> Any:
         # A misspelt flag is why a required one is missing: only what was misspelt is said.

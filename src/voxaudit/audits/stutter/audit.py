@@ -296,6 +296,16 @@ def _hear(
     write_found(folder, recordings, found, skipped, settings, heard, doses.mixture, doses.attributes, clips)
 
 
+def require_cases(source: str, out: str | None) -> None:
+    """Raise one line where cases are to be replayed and none are there, or nothing says where to."""
+    if finished(source, NAME, *KEPT) is None:
+        raise VoxauditError(
+            f"{one_line(source, 200)}: no stutter audit in this folder, so no cases to replay"
+        )
+    if out is None:
+        raise VoxauditError("name a folder for what is heard", see=("out",))
+
+
 def _replay(folder: Path, recognizers: Mapping[str, Recognizer], out: Path, options: RunOptions) -> None:
     """Let recognizers hear the cases of a finished audit, bit for bit, and leave what was found in another folder."""
     if out.absolute() == folder.absolute():
