@@ -271,7 +271,9 @@ def fill_pages() -> None:
     """Write every answer into the pages, between its marks: the command, the table, the sentences."""
     blocks = {question["name"]: block(question) for question in questions()}
     blocks |= {"cost": cost(), "enough": claims(), "methods": methods()}
-    blocks |= {f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "three", "snack", "ravdess")}
+    blocks |= {
+        f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "three", "snack", "ravdess")
+    }
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         filled = re.sub(
@@ -396,12 +398,19 @@ def cost() -> str:
         sittings = part["sittings"]
         wall, cpu = (sum(one[key] or 0 for one in sittings) / 60 for key in ("wall_s", "cpu_s"))
         peak = max((one.get("peak_mb", 0) for one in sittings), default=0)
-        told = f"{len(sittings)} | {wall:,.0f} | {cpu:,.0f} | {peak}" if sittings else "not on record | - | - | -"
+        told = (
+            f"{len(sittings)} | {wall:,.0f} | {cpu:,.0f} | {peak}"
+            if sittings
+            else "not on record | - | - | -"
+        )
         shown = name if name in LISTENING else f"{name}.toml"
         failures = "-" if part["failures"] is None else part["failures"]
         rows.append(f"| `{shown}` | {len(part['recognizers'])} | {part['trials']:,} | {failures} | {told} |")
     total = sum(part["trials"] for part in lock["parts"].values())
-    return "\n".join([*rows, "", f"{total:,} trials in all.", ""])
+    all_sittings = [one for part in lock["parts"].values() for one in part["sittings"]]
+    wall, cpu = (sum(one[key] or 0 for one in all_sittings) / 3600 for key in ("wall_s", "cpu_s"))
+    said = f"{len(all_sittings)} sittings, {wall:.1f} hours, {cpu:.1f} hours of CPU time"
+    return "\n".join([*rows, "", f"{total:,} trials in all; on record: {said}.", ""])
 
 
 if __name__ == "__main__":
