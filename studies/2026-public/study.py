@@ -35,6 +35,9 @@ PAGES = HERE.parent.parent / "docs" / "study-2026"
 PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish", "told", "sounds", "pocketsphinx")
 LISTENING: dict[str, str] = tomllib.loads((HERE / "questions.toml").read_text())["parts"]
 """Parts that are no run: audits that hear by themselves, as commands by name."""
+SENTENCES = {"accents11.csv": "4-14", "accents8.csv": "27-34"}
+"""Words of the passage, counted from 1: "Ask her to bring these things with her from the store" and "and maybe a snack
+for her brother Bob"."""
 SPANISH_PROMPTS = 40
 PROMPTS = Path("/usr/share/asterisk/sounds/es_MX_f_Allison")
 PROMPT_TEXTS = "/usr/share/doc/asterisk-core-sounds-es/core-sounds-es.txt.gz"
@@ -96,17 +99,18 @@ def prepare(parts: list[str]) -> None:
             if len(text.split()) >= 8 and "[" not in text and (PROMPTS / f"{name}.wav").exists()
         ]
         pl.DataFrame(prompts[:SPANISH_PROMPTS]).write_csv(folder / "spanish.csv")
-    cut = any("accents11.csv" in LISTENING.get(part, "") for part in parts)
-    if cut and not (folder / "accents11.csv").exists():
-        sentence(folder / "accents11.csv")
+    for name, words in SENTENCES.items():
+        heard = any(name in LISTENING.get(part, "") for part in parts)
+        if heard and not (folder / name).exists():
+            sentence(folder / name, words)
     if "digits" in parts:
         keep_weights(DATA / "fsdd")
 
 
-def sentence(manifest: Path) -> None:
-    """Cut "Ask her to bring these things with her from the store" out of the passage, for everybody."""
+def sentence(manifest: Path, words: str) -> None:
+    """Cut some words out of the passage, for everybody."""
     command = ["-m", "benchmarks.studies.stutter", str((DATA / "accents" / "manifest.csv").absolute())]
-    command += ["--words", "4-14", "--cut", str(manifest.absolute())]
+    command += ["--words", words, "--cut", str(manifest.absolute())]
     subprocess.run([sys.executable, *command], cwd=HERE.parent.parent, check=True)
 
 
@@ -166,7 +170,8 @@ def note(part: str, wall: float, cpu: float, megabytes: float) -> None:
         "recognizers": heard_by,
         "sittings": [*earlier["sittings"], sitting],
     }
-    lock["packages"] = {name: _version(name) for name in PACKAGES}
+    # Packages that are not here now stand as they were when they heard.
+    lock["packages"] = {name: _version(name) or lock.get("packages", {}).get(name) for name in PACKAGES}
     file.write_text(json.dumps(lock, indent=1) + "\n")
 
 
@@ -266,7 +271,9 @@ def fill_pages() -> None:
     """Write every answer into the pages, between its marks: the command, the table, the sentences."""
     blocks = {question["name"]: block(question) for question in questions()}
     blocks |= {"cost": cost(), "enough": claims(), "methods": methods()}
-    blocks |= {f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "three", "ravdess")}
+    blocks |= {
+        f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "three", "snack", "ravdess")
+    }
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         filled = re.sub(
@@ -384,17 +391,26 @@ def cost() -> str:
     """Return what hearing cost, as a table."""
     lock = json.loads((HERE / "lock.json").read_text())
     rows = [
-        "| part | recognizers | trials | failures | CPU minutes of sittings that were not killed | sittings |",
-        "|---|---|---|---|---|---|",
+        "| part | recognizers | trials | failures | sittings | wall, minutes | CPU, minutes | most memory, MB |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for name, part in lock["parts"].items():
-        minutes = sum(one["cpu_s"] or 0 for one in part["sittings"]) / 60
-        told = f"{minutes:,.0f} | {len(part['sittings'])}" if part["sittings"] else "not on record | -"
+        sittings = part["sittings"]
+        wall, cpu = (sum(one[key] or 0 for one in sittings) / 60 for key in ("wall_s", "cpu_s"))
+        peak = max((one.get("peak_mb", 0) for one in sittings), default=0)
+        told = (
+            f"{len(sittings)} | {wall:,.0f} | {cpu:,.0f} | {peak}"
+            if sittings
+            else "not on record | - | - | -"
+        )
         shown = name if name in LISTENING else f"{name}.toml"
         failures = "-" if part["failures"] is None else part["failures"]
         rows.append(f"| `{shown}` | {len(part['recognizers'])} | {part['trials']:,} | {failures} | {told} |")
     total = sum(part["trials"] for part in lock["parts"].values())
-    return "\n".join([*rows, "", f"{total:,} trials in all.", ""])
+    all_sittings = [one for part in lock["parts"].values() for one in part["sittings"]]
+    wall, cpu = (sum(one[key] or 0 for one in all_sittings) / 3600 for key in ("wall_s", "cpu_s"))
+    said = f"{len(all_sittings)} sittings, {wall:.1f} hours, {cpu:.1f} hours of CPU time"
+    return "\n".join([*rows, "", f"{total:,} trials in all; on record: {said}.", ""])
 
 
 if __name__ == "__main__":

@@ -105,3 +105,19 @@ def test_it_is_a_command_and_says_what_a_table_lacks(tmp_path, capsys):
     table().drop("surface").write_csv(path)
     assert main(["disfluent", str(path)]) == 2
     assert "surface" in capsys.readouterr().err
+
+
+def test_a_kind_that_there_is_not_is_told_and_nobody_is_fluent_by_it(tmp_path, capsys):
+    path = tmp_path / "heard.csv"
+    table().with_columns(events=pl.lit("Block:1")).write_csv(path)
+    assert main(["disfluent", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert "column `events`: no kind of event 'Block'. Did you mean: block?" in error
+    assert error.count("\n") == 1
+
+
+def test_speakers_that_nobody_knows_are_not_one():
+    answer = disfluent(table().drop("speaker"))
+    assert answer.lead.startswith("24 utterances of unknown speakers,")
+    assert "of unknown speakers" in answer.findings[0].sentence
+    assert answer.findings[0].low is None

@@ -31,6 +31,8 @@ def spoken(tmp_path_factory):
     soundfile.write(folder / "silence.wav", np.zeros(8000, np.float32), 16000)
     lines.append(f"quiet,silence.wav,{TEXT},s9")
     (folder / "manifest.csv").write_text("\n".join(lines) + "\n")
+    (folder / "damaged").mkdir()
+    (folder / "damaged" / "stutter.json").write_text("{")
     return folder
 
 
@@ -116,6 +118,19 @@ def test_one_file(spoken, tmp_path, capsys):
             "recognizer 'moonshine': unknown setting 'threds'",
         ),
         (["stutter", "nowhere.csv", "--out", "o"], "no such file"),
+        (["stutter", "", "--out", "o"], "no corpus is named"),
+        (["stutter", "manifest.csv", "--out", "o", "--seeds", "9-0"], "such as 0-9, not '9-0'"),
+        (["stutter", "manifest.csv", "--out", "o", "--attributes", "accent"], "no attribute 'accent'"),
+        (
+            ["stutter", "replay", "manifest.csv", "--out", "o"],
+            "manifest.csv: no stutter audit in this folder",
+        ),
+        (["stutter", "replay", "damaged"], "name a folder for what is heard (see --out)"),
+        (["stutter", "replay", "damaged", "--out", "o"], "stutter.json: not the findings of a stutter audit"),
+        (
+            ["stutter", "replay", "damaged", "--out", "o", "--seeds", "0-9"],
+            "a replay takes its cases as they are",
+        ),
         (
             ["stutter", "manifest.csv", "--out", "o", "--timings", "nowhere"],
             "nowhere: no such file or folder",

@@ -43,6 +43,18 @@ def test_sep28k_has_the_events_that_two_of_three_heard(wavs):
     assert all(one.audio.is_file() for one in corpus)
 
 
+def test_sep28k_extended_names_speakers_and_splits(wavs):
+    root = wavs("sep/clips/HeStutters_0_0.wav", "sep/clips/HeStutters_0_1.wav") / "sep"
+    head, *rows = SEP.splitlines()
+    lines = [f"{head},Speaker,SEP28k-E", f"{rows[0]},HS_1,train", f"{rows[1]},HS_2,test"]
+    write(root / "SEP-28k-Extended_clips.csv", "\n".join(lines))
+    write(root / "SEP-28k_labels.csv", SEP)
+    assert values(read_corpus(root), "id", "speaker", "split", "events") == [
+        ("HeStutters_0_0", "HS_1", "train", "block:1 prolongation:1"),
+        ("HeStutters_0_1", "HS_2", "test", "none"),
+    ]
+
+
 def test_fluencybank_timestamped(wavs):
     root = wavs("fbt/wavs/24fa_1.wav", "fbt/wavs/24fa_2.wav") / "fbt"
     write(
@@ -144,15 +156,27 @@ def test_marks_of_as70(written, intended, surface, events):
 
 
 def test_uclass_says_who_and_how_old_in_its_names(wavs):
-    root = wavs("uclass/M_0078_16y5m_1.wav", "uclass/F_0101_10y0m_2.wav") / "uclass"
+    names = ("M_0078_16y5m_1", "F_0101_10y0m_2", "F_0102_9y11m_1", "M_0103_8y0m_1")
+    root = wavs(*(f"uclass/{name}.wav" for name in names)) / "uclass"
     write(root / "M_0078_16y5m_1.orth", "the cat\nsat\n")
-    write(root / "F_0101_10y0m_2.cha", "@Begin\n*F:\t↫k-k↫cat sat .\n*F:\tI [/] I go .\n")
+    write(root / "F_0101_10y0m_2.cha", "@Begin\n*F:\t↫k-k↫cat\n\tsat . \x150_1200\x15\n*F:\tI [/] I go .\n")
+    write(root / "F_0102_9y11m_1.cha", "*F:\tI [/] I go .\n")  # nobody marked sounds
+    write(root / "M_0103_8y0m_1.cha", "*M:\tI xxx go .\n")
     corpus = read_corpus(root)
     assert corpus.format == "uclass"
-    assert values(corpus, "speaker", "gender", "text", "surface", "events") == [
-        ("F_0101", "female", "cat sat I go", "k- k- cat sat I I go", "sound_repetition:2 word_repetition:1"),
-        ("M_0078", "male", "the cat sat", None, None),
+    assert values(corpus, "speaker", "gender", "text", "surface", "events", "coded") == [
+        (
+            "F_0101",
+            "female",
+            "cat sat I go",
+            "k- k- cat sat I I go",
+            "sound_repetition:2 word_repetition:1",
+            "yes",
+        ),
+        ("F_0102", "female", "I go", "I I go", "word_repetition:1", "no"),
+        ("M_0078", "male", "the cat sat", None, None, None),
     ]
+    assert [(one.kind, one.count) for one in corpus.problems] == [("unclear_text", 1)]
 
 
 def test_torgo_has_severity_and_leaves_out_what_is_no_text(wavs):
@@ -160,14 +184,21 @@ def test_torgo_has_severity_and_leaves_out_what_is_no_text(wavs):
         "torgo/F01/Session1/wav_headMic/0001.wav",
         "torgo/F01/Session1/wav_arrayMic/0001.wav",
         "torgo/F01/Session1/wav_headMic/0002.wav",
+        "torgo/F01/Session1/wav_headMic/0003.wav",
+        "torgo/F01/Session1/wav_headMic/0004.wav",
         "torgo/MC01/Session2/wav_headMic/0001.wav",
     )
     root = root / "torgo"
     write(root / "F01/Session1/prompts/0001.txt", "Except in the winter\n")
     write(root / "F01/Session1/prompts/0002.txt", "[say Ah-P-Eee repeatedly]\n")
+    write(root / "F01/Session1/prompts/0003.txt", "input/images/bike.jpg\n")
+    write(root / "F01/Session1/prompts/0004.txt", "xxx\n")
     write(root / "MC01/Session2/prompts/0001.txt", "stick\n")
     corpus = read_corpus(root)
-    assert (corpus.format, [one.kind for one in corpus.problems]) == ("torgo", ["unclear_text"])
+    assert (corpus.format, [(one.kind, one.count) for one in corpus.problems]) == (
+        "torgo",
+        [("unclear_text", 3)],
+    )
     assert values(corpus, "speaker", "gender", "group", "severity", "microphone", "text") == [
         ("F01", "female", "dysarthria", "severe", "array", "Except in the winter"),
         ("F01", "female", "dysarthria", "severe", "head", "Except in the winter"),

@@ -13,7 +13,7 @@ from polars.exceptions import PolarsError
 from voxaudit.answer import Answer, Note, command_line, refuse, with_command
 from voxaudit.audits.scores import Scores, is_run
 from voxaudit.corpus import Corpus, read_corpus
-from voxaudit.corpus.select import choose_utterances
+from voxaudit.corpus.select import choose_utterances, require_attributes
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize import AnswersById, Recognizer
 from voxaudit.run.folder import Run
@@ -63,6 +63,7 @@ def corpus_to_hear(
         source = read_corpus(source, format=format, columns=columns, skip_bad_rows=skip_bad_rows)
     if not isinstance(source, Corpus):
         raise VoxauditError(f"a corpus is heard, or the path of one, not {type(source).__name__}")
+    require_attributes(source, attributes, "attributes")
     if utterances is None:
         return source
     return choose_utterances(source, utterances, attributes=attributes, seed=seed)

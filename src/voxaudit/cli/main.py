@@ -175,6 +175,8 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     if parsed.command in COMMANDS:
         return int(import_module(f"voxaudit.cli.{parsed.command}").run(parsed))
+    if arguments[:2] == ["stutter", "replay"] != ["stutter", parsed.source_0]:
+        import_module("voxaudit.audits.stutter.audit").require_cases(parsed.source_0, parsed.out)
     return int(import_module("voxaudit.cli.ask").run(AUDITS.load(parsed.command), parsed))
 
 

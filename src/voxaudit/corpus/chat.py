@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -53,9 +53,9 @@ def _records(
     file: Path, root: Path, audio: dict[str, str], left_out: dict[str, list[str]]
 ) -> Iterator[dict[str, object]]:
     people: dict[str, dict[str, str]] = {}
-    coded = "yes" if any(_CODED.search(line) for _, line in _whole_lines(file) if line[:1] == "*") else "no"
+    coded = coded_or_not(line for _, line in whole_lines(file))
     media, place = file.stem, file.relative_to(root).as_posix() if file.is_relative_to(root) else file.name
-    for number, line in _whole_lines(file):
+    for number, line in whole_lines(file):
         head, _, rest = line.partition(":")
         if head == "@ID":
             values = dict(zip(_FIELDS, (part.strip() for part in rest.split("|")), strict=False))
@@ -65,11 +65,11 @@ def _records(
         elif head.startswith("*"):
             times = _BULLET.findall(rest)
             where = f"{place}:{number}"
-            if not times or _UNCLEAR.search(rest):
+            if not times or is_unclear(rest):
                 left_out["words not understood (xxx)" if times else "no times"].append(where)
                 continue
             start, end = int(times[0][0]) / 1000, int(times[-1][1]) / 1000
-            said = chat_utterance(_BULLET.sub(" ", rest))
+            said = chat_utterance(rest)
             if said.surface:
                 yield {
                     "id": f"{file.stem}-{head[1:]}-{number}",
@@ -87,6 +87,16 @@ def _records(
                 }
 
 
+def coded_or_not(lines: Iterable[str]) -> str:
+    """Say whether anybody marked sounds in the lines of speakers: yes or no."""
+    return "yes" if any(_CODED.search(line) for line in lines if line[:1] == "*") else "no"
+
+
+def is_unclear(text: str) -> bool:
+    """Whether words of an utterance were not understood (xxx)."""
+    return bool(_UNCLEAR.search(text))
+
+
 def chat_utterance(text: str) -> Said:
     """Return what an utterance in CHAT means, what can be heard in it, and its disfluencies.
 
@@ -96,7 +106,7 @@ def chat_utterance(text: str) -> Said:
     >>> [event.kind for event in said.events]
     ['interjection', 'sound_repetition', 'word_repetition', 'prolongation', 'fragment']
     """
-    whole = _joined(_parts(_TOKEN.findall(_MARKS.sub(" ", text)), 0, 0)[0])
+    whole = _joined(_parts(_TOKEN.findall(_MARKS.sub(" ", _BULLET.sub(" ", text))), 0, 0)[0])
     return Said(" ".join(whole.intended), " ".join(whole.surface), whole.events)
 
 
@@ -208,7 +218,7 @@ def _plain(token: str) -> str:
     return word if re.search(r"\w", word) else ""
 
 
-def _whole_lines(file: Path) -> Iterator[tuple[int, str]]:
+def whole_lines(file: Path) -> Iterator[tuple[int, str]]:
     """Yield lines with those that continue them (a tab before), and the number of the first."""
     number, whole = 0, ""
     for place, line in enumerate(read_lines(file), start=1):

@@ -76,6 +76,8 @@ def examine_corpus(
 
     For looking at a corpus (`voxaudit inspect`). It raises only where nothing can be read at all.
     """
+    if not str(path):  # a shell's unset variable; as a path it would be the current folder
+        raise CorpusError("no corpus is named")
     streamed = address(Path(path))
     if streamed is None and (url := url_of(path)) is not None:
         return _examine_url(url, format, columns, name, check_audio)

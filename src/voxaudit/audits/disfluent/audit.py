@@ -69,6 +69,7 @@ def disfluent(
         )
     rows = _rates(table)
     compared = _beside(table, Path(beside), normalizer) if beside is not None else []
+    speakers = table["speaker"].drop_nulls().n_unique()
     uncoded = table.filter(pl.col("row") == UNCODED)["utterance"].n_unique()
     notes = []
     if uncoded:
@@ -79,7 +80,7 @@ def disfluent(
         TITLE,
         question={"beside": None if beside is None else Path(beside).name},
         lead=f"{counted(table['utterance'].n_unique(), 'utterance')} of"
-        f" {counted(table['speaker'].n_unique(), 'speaker')}, as people said them. Errors are counted against what they"
+        f" {_people(speakers)}, as people said them. Errors are counted against what they"
         " mean, and against what can be heard.",
         findings=tuple(_findings(rows)),
         tables=Tables((_rate_table(rows), *_agreement_table(compared))),
@@ -156,7 +157,7 @@ def _rates(table: pl.DataFrame) -> list[dict[str, Any]]:
 def _rate(part: pl.DataFrame) -> dict[str, Any]:
     found: dict[str, Any] = {
         "utterances": part["utterance"].n_unique(),
-        "speakers": part["speaker"].n_unique(),
+        "speakers": part["speaker"].drop_nulls().n_unique(),
     }
     for against in ("intended", "surface"):
         counts = part.select(
@@ -192,13 +193,17 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
                 "wer",
                 "measured",
                 f"On disfluent speech, {row['recognizer']} gets {sure} of the words wrong that people mean to say"
-                f" ({counted(row['utterances'], 'utterance')} of {counted(row['speakers'], 'speaker')}).",
+                f" ({counted(row['utterances'], 'utterance')} of {_people(row['speakers'])}).",
                 estimate=row["wer"],
                 headline=True,
                 **of_row(row, "low high recognizer speakers utterances words"),
             )
         )
     return findings
+
+
+def _people(speakers: int) -> str:
+    return counted(speakers, "speaker") if speakers else "unknown speakers"
 
 
 def _rate_table(rows: list[dict[str, Any]]) -> Table:

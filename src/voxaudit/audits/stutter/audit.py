@@ -161,20 +161,17 @@ def stutter(
     folder = finished(source, NAME, *KEPT)
     model = embeddings or best_model()
     settings = Settings(budget, tuple(kinds), selection, (0,), threshold, severity, model, mode)
+    if folder is not None and (
+        settings != Settings(embeddings=model)
+        or any((embeddings, dose, profiles, seeds))
+        or utterances is not None
+    ):
+        raise VoxauditError(
+            "a finished audit is read again and nothing is heard: give a corpus to hear one; a replay takes its cases"
+            " as they are",
+            see=("out",),
+        )
     if folder is not None and out is None:
-        if (
-            settings != Settings(embeddings=model)
-            or embeddings
-            or dose
-            or profiles
-            or seeds
-            or utterances is not None
-        ):
-            raise VoxauditError(
-                "a finished audit is read again, nothing is heard: give a corpus to hear one, or a folder to replay its"
-                " cases into",
-                see=("out",),
-            )
         return _answer(folder, labels, _heard_in_the_run(source))
     options = RunOptions.of(options, **given)
     options.require_on_demand()
@@ -230,7 +227,8 @@ def seed_numbers(seeds: Sequence[int] | str) -> tuple[int, ...]:
     found: list[int] = []
     for part in filter(None, (piece.strip() for piece in seeds.split(","))):
         first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()) or len(part) > 20:
+        numbers = [first, last] if dash else [first]
+        if not all(map(str.isdecimal, numbers)) or len(part) > 20 or int(numbers[-1]) < int(first):
             raise VoxauditError(
                 f"seeds are numbers and ranges such as 0-9, not '{one_line(part, 40)}'", see=("seeds",)
             )
@@ -298,11 +296,22 @@ def _hear(
     write_found(folder, recordings, found, skipped, settings, heard, doses.mixture, doses.attributes, clips)
 
 
+def require_cases(source: str, out: str | None) -> None:
+    """Raise one line where cases are to be replayed and none are there, or nothing says where to."""
+    if finished(source, NAME, *KEPT) is None:
+        raise VoxauditError(
+            f"{one_line(source, 200)}: no stutter audit in this folder, so no cases to replay"
+        )
+    if out is None:
+        raise VoxauditError("name a folder for what is heard", see=("out",))
+
+
 def _replay(folder: Path, recognizers: Mapping[str, Recognizer], out: Path, options: RunOptions) -> None:
     """Let recognizers hear the cases of a finished audit, bit for bit, and leave what was found in another folder."""
     if out.absolute() == folder.absolute():
         raise VoxauditError("name another folder for the replay than the audit's own", see=("out",))
-    before, stored = read_found(folder), read_recordings(folder)
+    with reading(folder / FOUND, "a stutter audit", ABOUT):
+        before, stored = read_found(folder), read_recordings(folder)
     if stored is None:
         raise VoxauditError(
             f"{folder}: there is no recordings.parquet to make the audio of its cases again from"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from voxaudit.corpus.base import CorpusError
-from voxaudit.corpus.chat import chat_utterance
+from voxaudit.corpus.chat import chat_utterance, coded_or_not, is_unclear, whole_lines
 from voxaudit.corpus.delimited import delimited_header, read_delimited
 from voxaudit.corpus.disfluent import CODED, EVENT_LIST, SURFACE, Event, Said, written_events
 from voxaudit.corpus.folder import audio_files, glimpse
@@ -124,9 +124,15 @@ def _uclass(path: Path, names: dict[str, str]) -> Rows:
         for file in sorted({*path.glob(f"*.{ending}"), *path.glob(f"*/*.{ending}")}, reverse=True)
     }
 
+    unclear: list[str] = []
+
     def records() -> Iterator[dict[str, object]]:
         for stem, place in sorted(names.items()):
             sex, person, years, months, take = _UCLASS.fullmatch(stem).groups()  # type: ignore[union-attr]
+            said = _uclass_text(texts[stem]) if stem in texts else {}
+            if said is None:
+                unclear.append(place)
+                continue
             yield {
                 "id": stem,
                 "audio": place,
@@ -134,22 +140,26 @@ def _uclass(path: Path, names: dict[str, str]) -> Rows:
                 "sex": sex,
                 "age": round(int(years) + int(months) / 12, 1),
                 "take": take,
-                **(_uclass_text(texts[stem]) if stem in texts else {}),
+                **said,
             }
 
-    return rows_of(records(), path, harmonize={"gender": "sex"})
+    rows = rows_of(records(), path, harmonize={"gender": "sex"})
+    return rows.leaving_out(unclear, "words not understood (xxx)", "recordings")
 
 
-def _uclass_text(file: Path) -> Mapping[str, object]:
-    lines = read_lines(file)
+def _uclass_text(file: Path) -> Mapping[str, object] | None:
+    """Return what is said in a recording; None where some of it was not understood."""
     if file.suffix == ".orth":
-        return {"text": " ".join(" ".join(lines).split())}
-    said = [chat_utterance(line.partition(":")[2]) for line in lines if line.startswith("*")]
+        return {"text": " ".join(" ".join(read_lines(file)).split())}
+    lines = [line for _, line in whole_lines(file) if line.startswith("*")]
+    if any(map(is_unclear, lines)):
+        return None
+    said = [chat_utterance(line.partition(":")[2]) for line in lines]
     return {
         "text": " ".join(one.intended for one in said if one.intended),
         SURFACE: " ".join(one.surface for one in said if one.surface),
         EVENT_LIST: written_events(event for one in said for event in one.events),
-        CODED: "yes",
+        CODED: coded_or_not(lines),
     }
 
 
