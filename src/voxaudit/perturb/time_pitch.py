@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
+from voxaudit.numeric import irfft, rfft
 from voxaudit.perturb.base import Perturbation, parameter
 
 SEMITONES_PER_OCTAVE = 12
@@ -249,8 +250,6 @@ def stretch(samples: Signal, tempo: float) -> Signal:
     Frame k of the output lies at `k * tempo` of the input's frames: its magnitudes are interpolated there,
     and its phases advance by as much as from the input's frame at or before there to the next.
     """
-    from scipy.fft import irfft, rfft
-
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(WINDOW) / WINDOW)
     fade = window.astype(samples.dtype)
     # Frames are centered on their samples, the ends reflected, as `torch.stft` has it by default.
@@ -270,8 +269,8 @@ def stretch(samples: Signal, tempo: float) -> Signal:
         piece = frames[first : frame[-1] + 2]
         np.multiply(piece, window, out=heard[: len(piece)])
         share = (position - frame)[:, None].astype(samples.dtype)
-        spectrum, phase = _vocode(rfft(heard, axis=1), frame - first, share, phase)
-        _overlap_add(total[start:], irfft(spectrum, axis=1) * fade)
+        spectrum, phase = _vocode(rfft(heard), frame - first, share, phase)
+        _overlap_add(total[start:], irfft(spectrum) * fade)
     _overlap_add(weight, np.broadcast_to(fade**2, (count, WINDOW)))
     length = round(len(samples) / tempo)
     inside = slice(WINDOW // 2, WINDOW // 2 + length)

@@ -124,7 +124,7 @@ def mixture_half_width(
     Theorem 2.2), tightest at `best_at` speakers, widened by the ratio of the t to the normal quantile. Infinite below
     two speakers. It is asymptotic: the first look should come after ten or more.
     """
-    from scipy.special import ndtri, stdtrit
+    from voxaudit.numeric import ndtri, stdtrit
 
     n, deviation = np.asarray(n, dtype=np.float64), np.asarray(deviation, dtype=np.float64)
     log_term = 2.0 * math.log(1.0 / alpha)

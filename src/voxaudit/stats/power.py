@@ -69,7 +69,7 @@ def power_z(
 ) -> float:
     """Return the chance that a z-test (sigma known) finds the gap."""
     _check(gap, sigma, confidence, 0.5, 1.0)
-    from scipy.special import ndtr, ndtri
+    from voxaudit.numeric import ndtr, ndtri
 
     if sigma == 0.0:
         return 1.0
@@ -91,8 +91,9 @@ def power_t(
 ) -> float:
     """Return the chance that a two-sample t-test (sigma estimated, equal in both groups) finds the gap."""
     _check(gap, sigma, confidence, 0.5, 1.0)
-    from scipy.special import stdtrit
     from scipy.stats import nct
+
+    from voxaudit.numeric import stdtrit
 
     if sigma == 0.0:
         return 1.0
@@ -131,7 +132,7 @@ def speakers_needed_t(
 
 
 def _z_sum(confidence: float, power: float, two_sided: bool) -> float:
-    from scipy.special import ndtri
+    from voxaudit.numeric import ndtri
 
     return float(ndtri(0.5 + confidence / 2.0 if two_sided else confidence) + ndtri(power))
 
