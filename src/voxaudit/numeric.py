@@ -2,7 +2,8 @@
 wrapper, a fifth of a second of every command and worker.
 
 They are scipy's compiled functions and give the same bits: `stdtr`, `ndtri` and all others of `scipy.special` that are
-ufuncs, real Fourier transforms, a recursive filter. A scipy that has them elsewhere is imported as a whole.
+ufuncs, real Fourier transforms, a recursive filter, a sparse
+product. A scipy that has them elsewhere is imported as a whole.
 """
 
 from __future__ import annotations
@@ -54,6 +55,14 @@ def lfilter(numerator: Any, denominator: Any, values: NDArray[np.float64]) -> ND
     return np.asarray(_filters()(numerator, denominator, values, -1))
 
 
+def sparse_product(columns: NDArray[np.int32], entries: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+    """Return a sparse matrix, as many entries in every row, times a vector: each row adds up in the order given."""
+    ends = np.arange(0, entries.size + 1, entries.shape[1], dtype=np.int32)
+    sums = np.zeros(len(entries), entries.dtype)
+    _products()(len(sums), len(values), ends, columns.ravel(), entries.ravel(), values, sums)
+    return sums
+
+
 def _sized(values: NDArray[Any], size: int) -> NDArray[Any]:
     if values.shape[-1] >= size:
         return values[..., :size]
@@ -78,6 +87,12 @@ def _fourier() -> ModuleType:
 def _filters() -> Callable[..., Any]:
     found = getattr(_alone("scipy.signal", "_sigtools"), "_linear_filter", None)
     return found or import_module("scipy.signal").lfilter  # type: ignore[no-any-return]
+
+
+@cache
+def _products() -> Callable[..., Any]:
+    found = _alone("scipy.sparse", "_sparsetools") or import_module("scipy.sparse._sparsetools")
+    return found.csr_matvec  # type: ignore[no-any-return]
 
 
 def _alone(package: str, *names: str) -> ModuleType | None:
