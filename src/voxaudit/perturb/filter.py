@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
-from voxaudit.numeric import lfilter
+from voxaudit.numeric import lfilter, sosfilt
 from voxaudit.perturb.base import Perturbation, parameter
 from voxaudit.perturb.level import amplify
 
@@ -221,13 +221,13 @@ class Lp(_Butterworth):
 
 
 def _butterworth(samples: Samples, frequency: float, rate: int, kind: str, twice: bool) -> Samples:
-    from scipy.signal import sosfilt, sosfiltfilt
+    from scipy.signal import sosfiltfilt
 
     sections = _butterworth_sections(frequency, rate, kind)
     wide = samples.astype(np.float64)
     # The other direction pads by a few samples, which so short a clip does not have.
     filtered = sosfiltfilt(sections, wide, padlen=min(9, len(wide) - 1)) if twice else sosfilt(sections, wide)
-    limited: Samples = np.clip(filtered, -1.0, 1.0).astype(np.float32)
+    limited: Samples = filtered.clip(-1.0, 1.0, out=filtered).astype(np.float32)
     return limited
 
 
