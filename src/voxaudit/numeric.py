@@ -41,7 +41,7 @@ def rfft(values: NDArray[Any], size: int | None = None) -> NDArray[Any]:
 def irfft(spectrum: NDArray[Any], size: int | None = None) -> NDArray[Any]:
     """Return the `size` real values along the last axis that have a spectrum (without `size`, an even number)."""
     size = 2 * (spectrum.shape[-1] - 1) if size is None else size
-    spectrum = _sized(spectrum, size // 2 + 1)
+    spectrum = _sized(spectrum if np.iscomplexobj(spectrum) else spectrum + 0j, size // 2 + 1)
     return np.asarray(_fourier().c2r(spectrum, (spectrum.ndim - 1,), size, False, 2, None, 1))
 
 
