@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from scipy import fft, signal, special
+from scipy import fft, optimize, signal, special, stats
 from scipy.sparse import csr_array
 
 from voxaudit import numeric
@@ -39,6 +39,15 @@ def test_filters_and_products_are_scipys():
     matrix = csr_array((entries.ravel(), columns.ravel(), np.arange(0, 37, 4)), (9, 500))
     single = values.astype(np.float32)
     assert np.array_equal(numeric.sparse_product(columns, entries, single), matrix @ single)
+
+
+def test_roots_and_the_noncentral_t_are_scipys():
+    def polynomial(x: float) -> float:
+        return x**3 - 2.0 * x - 5.0
+
+    assert numeric.brentq(polynomial, 1.0, 4.0, xtol=1e-9) == optimize.brentq(polynomial, 1.0, 4.0, xtol=1e-9)
+    for t, df, shift in ((2.1, 12.5, 1.7), (-1.0, 3.0, 0.4), (40.0, 300.0, 2.0)):
+        assert numeric.nct_sf(t, df, shift) == stats.nct.sf(t, df, shift)
 
 
 ALONE = """

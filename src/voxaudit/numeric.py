@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
+EPSILON = float(np.finfo(np.float64).eps)
+
 
 def __getattr__(name: str) -> Any:
     """Return a function of `scipy.special`."""
@@ -65,6 +67,18 @@ def sosfilt(sections: NDArray[np.float64], values: NDArray[np.float64]) -> NDArr
         return np.asarray(import_module("scipy.signal").sosfilt(sections, values))
     whole(sections, values[None], np.zeros((1, len(sections), 2)))
     return values
+
+
+def nct_sf(t: float, df: float, shift: float) -> float:
+    """Return the chance that Student's t with `df` degrees of freedom, its normal moved by `shift`, exceeds `t`."""
+    found = getattr(_special(), "_nct_sf", None) or import_module("scipy.stats").nct.sf
+    return min(max(float(found(t, df, shift)), 0.0), 1.0)
+
+
+def brentq(function: Callable[[float], float], low: float, high: float, xtol: float) -> float:
+    """Return where a function is 0, to `xtol`; its signs at both ends differ."""
+    found = _alone("scipy.optimize", "_zeros") or import_module("scipy.optimize._zeros")
+    return float(found._brentq(function, low, high, xtol, 4.0 * EPSILON, 100, (), False, True))
 
 
 def sparse_product(columns: NDArray[np.int32], entries: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
