@@ -18,6 +18,7 @@ STAGES = [
     "options",
     "files",
     "process",
+    "numeric",
     "tables",
     "audio",
     "config",

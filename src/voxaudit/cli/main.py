@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import gc
 import os
 import signal
 import sys
@@ -48,6 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
     if argv is None:
+        gc.set_threshold(
+            100_000
+        )  # imports make many objects and no garbage: a tenth of a start goes into looking for it
         with suppress(ValueError):  # only the main thread may
             signal.signal(signal.SIGTERM, _terminated)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from voxaudit.audio import Audio, Samples, resample
+from voxaudit.numeric import irfft, next_fast_len, rfft
 from voxaudit.perturb.sources.base import Signal
 
 DIRECT = 0.0025
@@ -71,12 +72,10 @@ def reverberate(samples: Samples, response: Signal) -> Samples:
     The response starts with the direct sound, so that words stay where they were; what rings on after the
     end is cut off.
     """
-    from scipy import fft
-
     speech = samples.astype(np.float64)
     response = response[: len(speech)]
-    size = fft.next_fast_len(len(speech) + len(response) - 1, real=True)
-    wet = fft.irfft(fft.rfft(speech, size) * fft.rfft(response, size), size)[: len(speech)]
+    size = next_fast_len(len(speech) + len(response) - 1)
+    wet = irfft(rfft(speech, size) * rfft(response, size), size)[: len(speech)]
     power, wet_power = float(np.mean(speech**2)), float(np.mean(wet**2))
     if power == 0.0 or wet_power == 0.0:
         return samples.copy()

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from voxaudit.audio import Audio, Samples, resample
+from voxaudit.numeric import irfft, next_fast_len, rfft
 from voxaudit.perturb.base import Perturbation, parameter
 
 NARROWBAND = 8000
@@ -46,17 +47,15 @@ class Telephone(Perturbation):
         return _coded(samples, rate, NARROWBAND, self._band)
 
     def _band(self, narrow: Samples) -> np.ndarray:
-        from scipy import fft
-
         # The difference of two windowed sincs, 1 in the middle of the band. A symmetric filter delays all frequencies
         # alike: by half its length, which is cut off.
         low, high = (frequency / (NARROWBAND / 2) for frequency in (self.low, self.high))
         place = np.arange(BAND_TAPS) - (BAND_TAPS - 1) / 2
         taps = (high * np.sinc(high * place) - low * np.sinc(low * place)) * np.hamming(BAND_TAPS)
         taps /= np.sum(taps * np.cos(np.pi * place * (low + high) / 2))
-        size = fft.next_fast_len(len(narrow) + BAND_TAPS - 1, real=True)
-        spectrum = fft.rfft(narrow.astype(np.float64), size) * fft.rfft(taps, size)
-        filtered: np.ndarray = fft.irfft(spectrum, size)[BAND_TAPS // 2 : len(narrow) + BAND_TAPS - 1]
+        size = next_fast_len(len(narrow) + BAND_TAPS - 1)
+        spectrum = rfft(narrow.astype(np.float64), size) * rfft(taps, size)
+        filtered: np.ndarray = irfft(spectrum, size)[BAND_TAPS // 2 : len(narrow) + BAND_TAPS - 1]
         return filtered
 
 

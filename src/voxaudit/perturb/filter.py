@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib import import_module
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
-from pathlib import Path
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
+from voxaudit.numeric import lfilter, sosfilt
 from voxaudit.perturb.base import Perturbation, parameter
 from voxaudit.perturb.level import amplify
 
@@ -108,25 +104,8 @@ class Highpass(_Steep):
 
 def _shelf(samples: Samples, rate: int, gain: float, frequency: float, slope: float, *, low: bool) -> Samples:
     numerator, denominator = shelf_coefficients(rate, gain, frequency, slope, low=low)
-    filtered = _recursive_filter()(numerator, denominator, samples.astype(np.float64), -1)
+    filtered = lfilter(numerator, denominator, samples.astype(np.float64))
     return np.clip(filtered, -1.0, 1.0, out=filtered).astype(np.float32)
-
-
-@cache
-def _recursive_filter() -> Callable[..., NDArray[np.float64]]:
-    """Return scipy's `lfilter`: its compiled module alone, as importing all of `scipy.signal` takes a worker a second.
-
-    In a scipy that has no such module, it is the function that everybody knows.
-    """
-    folder = Path(import_module("scipy").__path__[0], "signal")
-    spec = PathFinder.find_spec("_sigtools", [str(folder)])
-    with suppress(AttributeError, ImportError):
-        module = module_from_spec(spec)  # type: ignore[arg-type]
-        module.__spec__.loader.exec_module(module)  # type: ignore[union-attr]
-        return module._linear_filter  # type: ignore[no-any-return]
-    from scipy.signal import lfilter
-
-    return lfilter  # type: ignore[no-any-return]
 
 
 def shelf_coefficients(
@@ -242,13 +221,13 @@ class Lp(_Butterworth):
 
 
 def _butterworth(samples: Samples, frequency: float, rate: int, kind: str, twice: bool) -> Samples:
-    from scipy.signal import sosfilt, sosfiltfilt
+    from scipy.signal import sosfiltfilt
 
     sections = _butterworth_sections(frequency, rate, kind)
     wide = samples.astype(np.float64)
     # The other direction pads by a few samples, which so short a clip does not have.
     filtered = sosfiltfilt(sections, wide, padlen=min(9, len(wide) - 1)) if twice else sosfilt(sections, wide)
-    limited: Samples = np.clip(filtered, -1.0, 1.0).astype(np.float32)
+    limited: Samples = filtered.clip(-1.0, 1.0, out=filtered).astype(np.float32)
     return limited
 
 

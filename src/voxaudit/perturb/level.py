@@ -54,7 +54,7 @@ class Clipping(Perturbation):
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples limited to [-theta, theta]."""
         limit = np.float32(self.theta)
-        return np.clip(samples, -limit, limit)
+        return samples.clip(-limit, limit)  # np.clip looks at its arguments for a tenth of the time
 
     def leaves(self, samples: Samples, rate: int) -> bool:
         """Say whether the recording never reaches the limit."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
+from voxaudit.numeric import irfft, rfft, sparse_product
 from voxaudit.perturb.base import Perturbation, parameter
 
 SEMITONES_PER_OCTAVE = 12
@@ -187,8 +188,8 @@ def sinc_resample(samples: Signal, source: int, target: int) -> Signal:
     down, up = source // divisor, target // divisor
     # Whole periods of the ratio: few outputs (most of a dense matrix is zeros), or many (a call costs 20 us).
     periods = max(1, (DENSE // 2 if up <= DENSE else 2**13) // up)
-    matrix, before = _sinc_matrix(down * periods, up * periods, samples.dtype)
-    (outputs, width), inputs = matrix.shape, down * periods
+    inputs, outputs = down * periods, up * periods
+    multiply, width, before = _sinc_matrix(inputs, outputs, samples.dtype)
     blocks = -(-length // outputs)
     padded = np.zeros(blocks * inputs + width, samples.dtype)
     padded[before : before + len(samples)] = samples
@@ -197,8 +198,7 @@ def sinc_resample(samples: Signal, source: int, target: int) -> Signal:
     # So little at a time that BLAS takes one thread whatever it may: the samples do not depend on their number.
     some = max(1, 2**18 // (outputs * width)) if up <= DENSE else 1
     for start in range(0, blocks, some):
-        piece = windows[start : min(start + some, blocks)]
-        resampled[start : start + some] = piece.copy() @ matrix.T if up <= DENSE else matrix @ piece[0]
+        resampled[start : start + some] = multiply(windows[start : min(start + some, blocks)])
     return resampled.reshape(-1)[:length]
 
 
@@ -208,8 +208,10 @@ def resampled_length(samples: int, source: int, target: int) -> int:
 
 
 @lru_cache(maxsize=32)  # all of Speech Robust Bench's; the largest have 2 MB at 16 kHz
-def _sinc_matrix(inputs: int, outputs: int, precision: np.dtype[Any]) -> tuple[Any, int]:
-    """Return `g` as a matrix that gives `outputs` samples for every `inputs`, and how many before them it looks at."""
+def _sinc_matrix(
+    inputs: int, outputs: int, precision: np.dtype[Any]
+) -> tuple[Callable[[Signal], Signal], int, int]:
+    """Return what multiplies by `g`: `outputs` samples for every `inputs`; how many it takes, how many before them."""
     band = ROLLOFF * min(1.0, outputs / inputs)
     reach = int(ZEROS / band) + 1
     place = np.arange(outputs)[:, None] * inputs
@@ -217,15 +219,13 @@ def _sinc_matrix(inputs: int, outputs: int, precision: np.dtype[Any]) -> tuple[A
     position = ((index - reach) * outputs - place) / outputs * band
     window = np.where(np.abs(position) < ZEROS, np.cos(position * np.pi / (2 * ZEROS)) ** 2, 0.0)
     taps = (band * np.sinc(position) * window).astype(precision)
-    shape = (outputs, int(index[-1, -1]) + 1)
+    width = int(index[-1, -1]) + 1
     if outputs <= DENSE:
-        dense = np.zeros(shape, precision)
+        dense = np.zeros((outputs, width), precision)
         np.put_along_axis(dense, index, taps, axis=1)
-        return dense, reach
-    from scipy.sparse import csr_array
-
-    ends = np.arange(0, taps.size + 1, taps.shape[1], dtype=np.int32)
-    return csr_array((taps.ravel(), index.ravel().astype(np.int32), ends), shape), reach
+        return lambda pieces: pieces.copy() @ dense.T, width, reach
+    index = index.astype(np.int32)
+    return lambda pieces: sparse_product(index, taps, pieces[0]), width, reach
 
 
 # Another tempo at the same pitch by a phase vocoder, after torchaudio's `PitchShift` and its defaults.
@@ -249,8 +249,6 @@ def stretch(samples: Signal, tempo: float) -> Signal:
     Frame k of the output lies at `k * tempo` of the input's frames: its magnitudes are interpolated there,
     and its phases advance by as much as from the input's frame at or before there to the next.
     """
-    from scipy.fft import irfft, rfft
-
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(WINDOW) / WINDOW)
     fade = window.astype(samples.dtype)
     # Frames are centered on their samples, the ends reflected, as `torch.stft` has it by default.
@@ -270,8 +268,8 @@ def stretch(samples: Signal, tempo: float) -> Signal:
         piece = frames[first : frame[-1] + 2]
         np.multiply(piece, window, out=heard[: len(piece)])
         share = (position - frame)[:, None].astype(samples.dtype)
-        spectrum, phase = _vocode(rfft(heard, axis=1), frame - first, share, phase)
-        _overlap_add(total[start:], irfft(spectrum, axis=1) * fade)
+        spectrum, phase = _vocode(rfft(heard), frame - first, share, phase)
+        _overlap_add(total[start:], irfft(spectrum) * fade)
     _overlap_add(weight, np.broadcast_to(fade**2, (count, WINDOW)))
     length = round(len(samples) / tempo)
     inside = slice(WINDOW // 2, WINDOW // 2 + length)

@@ -28,6 +28,11 @@ LOAD_TIMEOUT = 600.0
 """Seconds that a recognizer may take to load its model."""
 TOGETHER = 0.2
 """Seconds for which answers are handed over together: to keep each by itself costs more than many take to make."""
+NAP = 0.005
+"""Seconds after an answer that had to be waited for in which nobody listens: quick ones then wake the driver together,
+and the last of a chunk waits no longer than this."""
+AT_ONCE = 1e-4
+"""Seconds that it takes, at most, to read an answer that is already there."""
 
 
 @dataclass(eq=False)
@@ -223,7 +228,10 @@ class Pool:
 def _listen(worker: _Worker, events: queue.Queue[tuple[_Worker, Any]]) -> None:
     try:
         while True:
+            start = time.monotonic()
             events.put((worker, worker.child.receive()))
+            if time.monotonic() - start > AT_ONCE:
+                time.sleep(NAP)
     except StrangerError as error:
         events.put((worker, error))
     except Exception:  # end of file, or half a message from a process that was killed while it wrote

@@ -51,6 +51,6 @@ def estimate_snr(audio: Audio) -> float | None:
 
 
 def _quantile_over_mean() -> float:
-    from scipy.special import gammaincinv
+    from voxaudit.numeric import gammaincinv
 
     return float(gammaincinv(_SHAPE, _QUANTILE)) / _SHAPE

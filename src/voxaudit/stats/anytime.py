@@ -89,7 +89,7 @@ def gap_limits(
 
     The limits hold at all looks together with probability 1 - alpha.
     """
-    from scipy.optimize import brentq
+    from voxaudit.numeric import brentq
 
     d, s = np.asarray(differences, dtype=np.float64), np.asarray(scales, dtype=np.float64)
     needed = math.log(2.0 * GUARD / alpha)
@@ -108,7 +108,7 @@ def gap_limits(
         for _ in range(60):
             outer -= side * step
             if excess(outer, side) >= 0.0:
-                return float(brentq(excess, outer, inner, args=(side,), xtol=1e-9))
+                return brentq(lambda null: excess(null, side), outer, inner, xtol=1e-9)
             step *= 2.0
         return -side * math.inf
 
@@ -124,7 +124,7 @@ def mixture_half_width(
     Theorem 2.2), tightest at `best_at` speakers, widened by the ratio of the t to the normal quantile. Infinite below
     two speakers. It is asymptotic: the first look should come after ten or more.
     """
-    from scipy.special import ndtri, stdtrit
+    from voxaudit.numeric import ndtri, stdtrit
 
     n, deviation = np.asarray(n, dtype=np.float64), np.asarray(deviation, dtype=np.float64)
     log_term = 2.0 * math.log(1.0 / alpha)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import chdtrc
+
+from voxaudit.numeric import chdtrc
 
 
 def balance_test(people: pl.DataFrame, measure: str, attribute: str) -> dict[str, Any]:

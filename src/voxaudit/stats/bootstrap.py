@@ -96,7 +96,7 @@ def speaker_weights(speakers: int, resamples: int, generator: np.random.Generato
 
 def widened_tail(speakers: int, confidence: float) -> float:
     """Return the percentile that widens a percentile interval to the t distribution's (Hesterberg 2015)."""
-    from scipy.special import ndtr, stdtrit
+    from voxaudit.numeric import ndtr, stdtrit
 
     quantile = float(stdtrit(speakers - 1, 0.5 + confidence / 2.0))
     return float(ndtr(-math.sqrt(speakers / (speakers - 1)) * quantile))

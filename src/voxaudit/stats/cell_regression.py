@@ -203,7 +203,7 @@ def wald(fit: CellFit, columns: Sequence[int]) -> Wald | None:
     `(d - k + 1) / (d k) Q` has an F distribution with k and d - k + 1. None where single speakers decide, nothing
     varies, or d is k - 1 or less: so few speakers say nothing about so many coefficients.
     """
-    from scipy.special import fdtrc
+    from voxaudit.numeric import fdtrc
 
     places = list(columns)
     if not places or fit.single[places].any():
@@ -305,7 +305,7 @@ def _where(cells: pl.DataFrame, groups: Mapping[str, str]) -> FloatArray:
 
 def coefficient_rows(terms: Sequence[Term], fit: CellFit, *, confidence: float) -> list[dict[str, Any]]:
     """Return one row per coefficient: estimate, se, low, high, t, df and p; None where a single speaker decides."""
-    from scipy.special import stdtr, stdtrit
+    from voxaudit.numeric import stdtr, stdtrit
 
     rows = []
     for term, estimate, error, df in zip(terms, fit.coefficients, fit.standard_errors, fit.df, strict=True):

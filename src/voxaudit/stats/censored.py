@@ -52,7 +52,7 @@ def censored_mean(
     >>> censored_mean(np.array([0.2, 0.4, 0.9, 1.0]), 0.0, 1.0)[0].round(3).tolist()
     [0.687]
     """
-    from scipy.special import log_ndtr
+    from voxaudit.numeric import log_ndtr
 
     w = np.ones((1, len(values))) if weights is None else weights
     low, high = np.broadcast_to(low, values.shape), np.broadcast_to(high, values.shape)

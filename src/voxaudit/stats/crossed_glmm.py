@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, optimize, sparse
-from scipy.special import gammaln
 
 from voxaudit.errors import VoxauditError
+from voxaudit.numeric import gammaln
 from voxaudit.stats.cells import FloatArray, IntArray
 
 MOST_PROMPTS = 4000

@@ -134,7 +134,7 @@ def describe_groups(speakers: pl.DataFrame, order: Order, gaps: Gaps, plan: Plan
     `wer` has the limits of a mean on the log scale, or an upper one that comes from how much was heard where nobody met
     an error; `err_rel` is in percent of the mean of all speakers.
     """
-    from scipy.special import stdtrit
+    from voxaudit.numeric import stdtrit
 
     groups = _summaries(speakers, order)
     n, mean, m2 = numbers(groups, "speakers", "mean", "m2")
@@ -406,7 +406,7 @@ class Means:
 
     def testable(self, level: float) -> IntArray:
         """Return the cells in which a test could reject: speakers differ, none decides alone, there are enough."""
-        from scipy.special import gammaln
+        from voxaudit.numeric import gammaln
 
         n, ours = np.bincount(self.strata), np.bincount(self.strata, self.first)
         arrangements = (gammaln(n + 1.0) - gammaln(ours + 1.0) - gammaln(n - ours + 1.0)).sum()

@@ -429,7 +429,7 @@ class Shares(Rates):
 
     def guard(self, ratio: FloatArray, cells: IntArray | None = None) -> FloatArray:
         """Return the p-values of that test, the first group's cases divided by the ratio."""
-        from scipy.special import stdtr
+        from voxaudit.numeric import stdtr
 
         found = []
         for side, by in ((self.ours, ratio), (self.theirs, 1.0)):
@@ -557,7 +557,7 @@ class Adjusted:
         Both are of the same utterances. A speaker pulls both ratios, mostly alike; what counts is the difference of the
         two pulls, whose variance is estimated in each group as the guard's is.
         """
-        from scipy.special import stdtrit
+        from voxaudit.numeric import stdtrit
 
         size, first = self._place[1], len(self._members[0])
         pulls = self._fit[1] - held._fit[1]
@@ -657,7 +657,7 @@ def guard_p(
     >>> guard_p(*(np.array([one]) for one in (0.7, 0.04, 0.04, 9.0, 9.0))).round(3).tolist()
     [0.045]
     """
-    from scipy.special import stdtr
+    from voxaudit.numeric import stdtr
 
     with np.errstate(divide="ignore", invalid="ignore"):
         skew = np.exp(np.clip(log, -_CAP, _CAP))

@@ -34,7 +34,7 @@ def farther_together(df: FloatArray | float, count: int, confidence: float = 0.9
 
     They are limits of the t distribution with `df` degrees of freedom.
     """
-    from scipy.special import stdtrit
+    from voxaudit.numeric import stdtrit
 
     tail = (1.0 - confidence) / 2.0
     return np.asarray(stdtrit(df, 1.0 - tail / count) / stdtrit(df, 1.0 - tail))

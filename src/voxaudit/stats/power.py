@@ -69,7 +69,7 @@ def power_z(
 ) -> float:
     """Return the chance that a z-test (sigma known) finds the gap."""
     _check(gap, sigma, confidence, 0.5, 1.0)
-    from scipy.special import ndtr, ndtri
+    from voxaudit.numeric import ndtr, ndtri
 
     if sigma == 0.0:
         return 1.0
@@ -91,8 +91,7 @@ def power_t(
 ) -> float:
     """Return the chance that a two-sample t-test (sigma estimated, equal in both groups) finds the gap."""
     _check(gap, sigma, confidence, 0.5, 1.0)
-    from scipy.special import stdtrit
-    from scipy.stats import nct
+    from voxaudit.numeric import nct_sf, nctdtr, stdtrit
 
     if sigma == 0.0:
         return 1.0
@@ -101,10 +100,10 @@ def power_t(
         return 0.0
     shift = gap / (sigma * math.sqrt(1.0 / speakers + 1.0 / other_speakers))
     if not two_sided:
-        return float(nct.sf(stdtrit(df, confidence), df, shift))
+        return nct_sf(stdtrit(df, confidence), df, shift)
     t = stdtrit(df, 0.5 + confidence / 2.0)
-    below = float(nct.cdf(-t, df, shift))
-    return float(nct.sf(t, df, shift)) + (below if math.isfinite(below) else 0.0)
+    below = float(nctdtr(df, shift, -t))
+    return nct_sf(t, df, shift) + (below if math.isfinite(below) else 0.0)
 
 
 def speakers_needed_t(
@@ -117,7 +116,7 @@ def speakers_needed_t(
     ratio: float = 1.0,
 ) -> float:
     """Return the same as `speakers_needed` for a t-test: a little more, because sigma has to be estimated too."""
-    from scipy.optimize import brentq
+    from voxaudit.numeric import brentq
 
     start = speakers_needed(gap, sigma, confidence=confidence, power=power, two_sided=two_sided, ratio=ratio)
 
@@ -127,11 +126,11 @@ def speakers_needed_t(
     fewest = 2.0 / (1.0 + ratio) + 1e-3  # one degree of freedom is approached here
     if sigma == 0.0 or short_of(fewest) >= 0.0:
         return fewest
-    return float(brentq(short_of, fewest, 2.0 * start + 50.0, xtol=1e-6))
+    return brentq(short_of, fewest, 2.0 * start + 50.0, xtol=1e-6)
 
 
 def _z_sum(confidence: float, power: float, two_sided: bool) -> float:
-    from scipy.special import ndtri
+    from voxaudit.numeric import ndtri
 
     return float(ndtri(0.5 + confidence / 2.0 if two_sided else confidence) + ndtri(power))
 

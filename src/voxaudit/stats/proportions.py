@@ -25,7 +25,7 @@ def upper_shares(share: FloatArray, count: FloatArray, level: float = 0.95) -> F
     >>> upper_shares(np.array([0.0]), np.array([10.0])).round(3).tolist()
     [0.259]
     """
-    from scipy.special import betaincinv
+    from voxaudit.numeric import betaincinv
 
     lost = share * count
     with np.errstate(invalid="ignore"):

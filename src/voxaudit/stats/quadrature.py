@@ -17,7 +17,8 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import roots_hermitenorm, wrightomega
+
+from voxaudit.numeric import wrightomega
 
 FloatArray = NDArray[np.float64]
 
@@ -98,7 +99,7 @@ def wide_rule(errors: FloatArray, eta: FloatArray, tau: float) -> Integral:
 
 @cache
 def _hermite(nodes: int) -> tuple[FloatArray, FloatArray]:
-    points, weights = roots_hermitenorm(nodes)
+    points, weights = np.polynomial.hermite_e.hermegauss(nodes)
     with np.errstate(
         divide="ignore"
     ):  # the outermost weights of a very long rule are below the smallest float

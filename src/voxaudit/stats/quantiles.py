@@ -35,7 +35,7 @@ def quantile_limits(
     >>> quantile_limits(np.arange(1.0, 21.0), np.arange(20), 0.95)
     (19.0, 17.0, None)
     """
-    from scipy.special import bdtr, stdtrit
+    from voxaudit.numeric import bdtr, stdtrit
 
     ordered = np.sort(values)
     estimate = quantile(ordered, share)

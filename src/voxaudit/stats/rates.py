@@ -85,7 +85,7 @@ def mean_of(rates: Sequence[float], parts: Sequence[Pulls]) -> Pulls:
 
 def lower_log_limits(rate: FloatArray, variance: FloatArray, df: FloatArray, confidence: float) -> FloatArray:
     """Return the lower limits of rates whose logarithms have these variances and degrees of freedom."""
-    from scipy.special import stdtrit
+    from voxaudit.numeric import stdtrit
 
     with np.errstate(invalid="ignore", over="ignore"):
         return np.asarray(rate * np.exp(-stdtrit(df, 0.5 + confidence / 2.0) * np.sqrt(variance)))
@@ -234,7 +234,7 @@ def level_together(pull: FloatArray, level: float) -> float:
     Estimates of the same people go together as their pulls do: drawn from the normal distribution with their
     correlations. It lies between Bonferroni's level (they have nothing in common) and `level` itself (all is the same).
     """
-    from scipy.special import ndtr
+    from voxaudit.numeric import ndtr
 
     size = pull.shape[1]
     if size == 1:

@@ -48,7 +48,7 @@ def intervals(
 
 def robust_interval(regression: Regression, column: int, sandwich: Sandwich) -> Interval | None:
     """Return the speaker-robust interval of a coefficient's ratio: t distribution, speakers as the sample."""
-    from scipy.special import stdtr, stdtrit
+    from voxaudit.numeric import stdtr, stdtrit
 
     if column not in regression.finite:
         return None
@@ -258,6 +258,6 @@ def _escape(drop: Drop, limit: float, value: float, side: float) -> float:
 
 
 def _chi2_quantile(confidence: float) -> float:
-    from scipy.special import chdtri
+    from voxaudit.numeric import chdtri
 
     return float(chdtri(1.0, 1.0 - confidence))

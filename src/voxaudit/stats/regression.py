@@ -136,14 +136,14 @@ def without_columns(full: Regression, columns: tuple[int, ...]) -> Regression:
 
 def chi2_tail(chi2: float, df: int) -> float:
     """Return the upper tail of the chi-squared distribution."""
-    from scipy.special import gammaincc
+    from voxaudit.numeric import gammaincc
 
     return float(gammaincc(0.5 * df, 0.5 * chi2)) if df > 0 else 1.0
 
 
 def normal_tails(z: float | FloatArray) -> FloatArray:
     """Return the two-sided tail of the normal distribution."""
-    from scipy.special import erfc
+    from voxaudit.numeric import erfc
 
     return np.asarray(erfc(np.abs(z) / np.sqrt(2.0)))
 

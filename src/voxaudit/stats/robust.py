@@ -80,7 +80,7 @@ def robust_test(model: Regression, columns: tuple[int, ...], sandwich: Sandwich)
     finite, tested = model.finite, len(columns)
     if any(column not in finite for column in columns):
         return None
-    from scipy.special import fdtrc
+    from voxaudit.numeric import fdtrc
 
     places = [finite.index(column) for column in columns]
     part = sandwich.covariance[np.ix_(places, places)]

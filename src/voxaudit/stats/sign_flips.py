@@ -86,7 +86,7 @@ class SignFlips:
 
         It is nan where speakers do not differ at all: nothing tells how large changes by chance are.
         """
-        from scipy.special import ndtri
+        from voxaudit.numeric import ndtri
 
         return np.where(self.se > 0.0, (self.critical + float(ndtri(POWER))) * self.se, np.nan)
 

@@ -29,8 +29,8 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
+from voxaudit.numeric import stdtr, stdtrit
 from voxaudit.perturb.scenario_id import ScenarioId
 from voxaudit.score.pairs import PairEdits
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS

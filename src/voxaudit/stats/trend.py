@@ -74,7 +74,7 @@ def trend(
     line, curve = scaled[:, None], spline(scaled, knots)
 
     slopes, covariance = _fit(np.hstack([null, line]), errors, words, speaker, people)
-    from scipy.special import stdtr, stdtrit
+    from voxaudit.numeric import stdtr, stdtrit
 
     df = max(free, 1.0)
     wald = 2.0 * float(stdtr(df, -abs(slopes[-1]) / np.sqrt(covariance[-1, -1])))
@@ -176,7 +176,7 @@ def _score_test(
     free: float,
 ) -> float:
     """Return p of the columns together: by shuffles of speakers' values, and by Hotelling's test, the larger."""
-    from scipy.special import fdtrc
+    from voxaudit.numeric import fdtrc
 
     _, expected = poisson_slopes(null, errors, words)
     left, weighted = errors - expected, null * expected[:, None]

@@ -99,7 +99,7 @@ def t_test(
 
 
 def _test(estimate: FloatArray, error: FloatArray, df: FloatArray, confidence: float | FloatArray) -> TTest:
-    from scipy.special import stdtr
+    from voxaudit.numeric import stdtr
 
     possible = np.isfinite(error) & (error**2 > NO_SPREAD) & (df > 0)
     error, df = np.where(possible, error, np.nan), np.where(possible, df, np.nan)
@@ -109,7 +109,7 @@ def _test(estimate: FloatArray, error: FloatArray, df: FloatArray, confidence: f
 
 
 def _quantile(df: FloatArray, confidence: float | FloatArray) -> FloatArray:
-    from scipy.special import stdtrit
+    from voxaudit.numeric import stdtrit
 
     return np.asarray(stdtrit(df, 0.5 + np.asarray(confidence) / 2.0), dtype=np.float64)
 

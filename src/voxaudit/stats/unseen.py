@@ -98,7 +98,7 @@ def upper_limits(
     """
     if not len(above):
         return np.full(size, np.nan)
-    from scipy.special import ndtri
+    from voxaudit.numeric import ndtri
 
     def total(values: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(code, values, size), dtype=np.float64)

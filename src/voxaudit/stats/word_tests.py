@@ -57,7 +57,7 @@ def hanging_together(
     at most. The larger of two estimates: the word's own, and the upper 95 % limit (speakers being the sample) of that
     from all words together, since a word with few speakers says little about its own.
     """
-    from scipy.special import stdtrit
+    from voxaudit.numeric import stdtrit
 
     speakers = np.bincount(cell, minlength=cells)
     ratio = np.bincount(cell, lost, cells) / np.maximum(np.bincount(cell, expected, cells), _ROUNDING)
@@ -182,7 +182,7 @@ def between_groups(
     >>> found.gap.round(2).tolist(), (found.p < 0.01).tolist()
     ([[-0.33], [0.33]], [[False], [True]])
     """
-    from scipy.special import stdtr
+    from voxaudit.numeric import stdtr
 
     shape = (groups, lost.shape[1])
     pooled = lost.sum(axis=0) / np.maximum(said.sum(axis=0), 1.0)
@@ -271,7 +271,7 @@ def together(parts: Sequence[Between]) -> FloatArray:
 
     The limits are Welch's for all at once (Bonferroni), and may lie beyond what a share can be.
     """
-    from scipy.special import stdtrit
+    from voxaudit.numeric import stdtrit
 
     gap, error, df, p = (
         np.concatenate([values.ravel() for values in some])

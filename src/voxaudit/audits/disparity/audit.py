@@ -1029,7 +1029,7 @@ def _figures(gaps: Sequence[Gap]) -> Iterator[Figure]:
 
 def _speaker_figures(fits: Sequence[Fit]) -> Iterator[Figure]:
     """Yield, for the first part of every attribute, speakers' log rates against those of a normal distribution."""
-    from scipy.special import ndtri
+    from voxaudit.numeric import ndtri
 
     for name in dict.fromkeys(fit.attribute for fit in fits):
         fit = next((one for one in fits if one.attribute == name and one.modes and one.sigma), None)

@@ -297,7 +297,7 @@ def _nested(gap: Gap, shares: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]])
 
 
 def _wider(gap: Gap, rho: float, shares: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]) -> Gap:
-    from scipy.special import stdtr, stdtrit
+    from voxaudit.numeric import stdtr, stdtrit
 
     log = math.log(gap.ratio) if gap.ratio and math.isfinite(gap.ratio) else None
     texts = rho**2 * float(((shares[0] - shares[1]) ** 2).sum())

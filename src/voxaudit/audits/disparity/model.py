@@ -127,8 +127,7 @@ def _crossed(
     frame: Frame, attribute: str, against: str, base: str | None, model: Model, effects: tuple[Effect, ...]
 ) -> tuple[tuple[Effect, ...], RatioTest, CrossedFit]:
     """Fit speakers and texts as crossed effects; return the groups' effects and the test of all of them."""
-    from scipy.special import stdtr, stdtrit
-
+    from voxaudit.numeric import stdtr, stdtrit
     from voxaudit.stats.crossed_glmm import fit_crossed  # and with it all of scipy's optimizers
 
     regression = model.regression
@@ -410,7 +409,7 @@ def cautions(frame: Frame, model: Model, attribute: str, mixed_dispersion: float
 
 def far_speakers(fit: MixedFit, speaker: Labels) -> dict[str, float]:
     """Return the speakers that lie far out, the farthest first, and by how many sigma."""
-    from scipy.special import ndtri
+    from voxaudit.numeric import ndtri
 
     if fit.boundary:
         return {}

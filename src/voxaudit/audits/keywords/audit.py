@@ -24,9 +24,6 @@ from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_findin
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials, usable_trials
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import RecognizerError, UtteranceError
-from voxaudit.recognize.services.caller import Call
-from voxaudit.recognize.services.gate import Clock
-from voxaudit.recognize.services.judge import PROMPT, PROMPT_VERSION, Judge
 from voxaudit.score.align import differences
 from voxaudit.score.pairs import Pairs
 from voxaudit.score.run import silent_scenarios
@@ -142,7 +139,7 @@ def keywords(
     tables.append(_case_table(cases))
     findings = [*_findings(read, tables[0].frame, over_all, confidence), *map(_compared, compared)]
     if judge:
-        found, table, note = _opinions(Judge.of(judge), trials, judged)
+        found, table, note = _opinions(judge, trials, judged)
         findings += found
         tables.append(table)
         notes.append(note)
@@ -480,11 +477,18 @@ def _case_table(cases: pl.DataFrame) -> Table:
 # What a language model says of it
 
 
-def _opinions(judge: Judge, trials: pl.DataFrame, most: int) -> tuple[list[Finding], Table, Note]:
+def _opinions(
+    settings: Mapping[str, str], trials: pl.DataFrame, most: int
+) -> tuple[list[Finding], Table, Note]:
     """Ask about `most` trials with errors, evenly taken; return how often rules and model agree, and each opinion.
 
     `trials` have reference, text, said, heard and serious. Nothing else depends on what the model says.
     """
+    from voxaudit.recognize.services.caller import Call
+    from voxaudit.recognize.services.gate import Clock
+    from voxaudit.recognize.services.judge import PROMPT, PROMPT_VERSION, Judge
+
+    judge = Judge.of(settings)
     wrong = trials.filter(pl.col("said") != pl.col("heard"))
     asked = wrong.gather_every(-(-wrong.height // most)) if wrong.height else wrong
     caller = judge.client(Clock()).caller

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from voxaudit.audio import Samples
+from voxaudit.numeric import irfft, lfilter, next_fast_len, rfft
 from voxaudit.perturb.base import trial_generator
 from voxaudit.perturb.sources.base import NoiseSource, Signal
 from voxaudit.perturb.sources.cut import KEPT, cut, made_once
@@ -23,12 +24,10 @@ def shaped(
     length: int, rate: int, generator: np.random.Generator, gain: Callable[[Signal], Signal]
 ) -> Signal:
     """Return Gaussian noise whose amplitude spectrum is `gain(frequency in Hz)`, with RMS 1."""
-    from scipy import fft
-
-    size = fft.next_fast_len(max(length, 2), real=True)
-    spectrum = fft.rfft(generator.standard_normal(size))
-    frequency = np.maximum(fft.rfftfreq(size, 1.0 / rate), 1.0)
-    return unit(fft.irfft(spectrum * gain(frequency), size)[:length])
+    size = next_fast_len(max(length, 2))
+    spectrum = rfft(generator.standard_normal(size))
+    frequency = np.maximum(np.fft.rfftfreq(size, 1.0 / rate), 1.0)
+    return unit(irfft(spectrum * gain(frequency), size)[:length])
 
 
 def unit(signal: Signal) -> Signal:
@@ -266,8 +265,6 @@ def _vowel(
     tract: float,
     generator: np.random.Generator,
 ) -> Signal:
-    from scipy.signal import lfilter
-
     # A pulse train with a little jitter, through one resonance per formant.
     curve = pitch * (1.0 + 0.08 * np.linspace(1.0, -1.0, size)) * (1.0 + 0.01 * generator.standard_normal())
     pulses = np.diff(np.floor(np.cumsum(curve) / rate), prepend=-1.0)

@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from voxaudit.audio import AudioError, Samples, content_hash, read
+from voxaudit.numeric import irfft, next_fast_len, rfft
 from voxaudit.perturb.acoustics import RATE, measure_rt60, reverberate, srmr
 from voxaudit.perturb.base import trial_generator
 from voxaudit.perturb.sources.base import RoomSource, Signal, digest
@@ -131,14 +132,12 @@ def _without_rumble(response: Signal, rate: int) -> Signal:
     By its spectrum: the module with scipy's filters takes a worker a second to import. What it rings on for is over
     (-200 dB) before the transform begins again.
     """
-    from scipy import fft
-
-    size = fft.next_fast_len(len(response) + rate // 10, real=True)
-    turn = np.exp(-2j * np.pi * fft.rfftfreq(size))
+    size = next_fast_len(len(response) + rate // 10)
+    turn = np.exp(-2j * np.pi * np.fft.rfftfreq(size))
     edge = np.tan(np.pi * RUMBLE / rate)
     recursive = 1 + np.sqrt(2) * edge + edge**2, 2 * (edge**2 - 1), 1 - np.sqrt(2) * edge + edge**2
     gain = (1 - turn) ** 2 / (recursive[0] + recursive[1] * turn + recursive[2] * turn**2)
-    return np.asarray(fft.irfft(fft.rfft(response, size) * gain, size)[: len(response)])
+    return np.asarray(irfft(rfft(response, size) * gain, size)[: len(response)])
 
 
 def _place(delays: Signal, levels: Signal, length: int) -> Signal:
@@ -171,19 +170,17 @@ def diffuse_response(rt60: float, drr: float, rate: int, generator: np.random.Ge
     `rt60` (seconds) holds at 1 kHz, with 1.2 times that at 125 Hz and half of it at 8 kHz; `drr` is the
     direct-to-reverberant ratio in dB.
     """
-    from scipy import fft
-
     length = max(TAPS, int(1.4 * rt60 * rate))
     time = np.arange(length) / rate
-    size = fft.next_fast_len(length, real=True)
-    noise = fft.rfft(generator.standard_normal(size))
-    octave = np.log2(np.maximum(fft.rfftfreq(size, 1.0 / rate), 30.0) / 1000.0)
+    size = next_fast_len(length)
+    noise = rfft(generator.standard_normal(size))
+    octave = np.log2(np.maximum(np.fft.rfftfreq(size, 1.0 / rate), 30.0) / 1000.0)
     edges = (-5.1, -3.0, -1.5, 0.0, 1.5, 3.0, 6.0)
     tail = np.zeros(length)
     for low, high in pairwise(edges):
         middle = 0.5 * (max(low, -3.0) + min(high, 3.0))
         own = rt60 * float(np.interp(middle, (-3.0, 0.0, 3.0), (1.2, 1.0, 0.5)))
-        band = fft.irfft(noise * ((octave >= low) & (octave < high)), size)[:length]
+        band = irfft(noise * ((octave >= low) & (octave < high)), size)[:length]
         tail += band * 10.0 ** (-3.0 * time / own)
     tail *= 1.0 - np.exp(-time / 0.004)
     count = int(generator.integers(6, 12))

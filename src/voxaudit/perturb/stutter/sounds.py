@@ -9,6 +9,7 @@ import numpy as np
 from voxaudit.align import Phone, Timings
 from voxaudit.align.syllables import manner
 from voxaudit.audio import Samples
+from voxaudit.numeric import irfft, next_fast_len, rfft
 from voxaudit.perturb.stutter.base import StutterError
 from voxaudit.perturb.stutter.splice import Floats, window
 
@@ -37,14 +38,12 @@ def room_tone(samples: Samples, rate: int, length: int, generator: np.random.Gen
 
 def noise_like(frames: Floats, length: int, generator: np.random.Generator) -> Floats:
     """Return noise with the mean spectrum and the mean power of frames (one per row): a hiss that never repeats."""
-    from scipy.fft import irfft, next_fast_len, rfft
-
     if length <= 0:
         return np.zeros(0)
     shape = np.hanning(frames.shape[1] + 2)[1:-1]
-    magnitude = np.sqrt(np.mean(np.abs(rfft(frames * shape, axis=1)) ** 2, axis=0))
+    magnitude = np.sqrt(np.mean(np.abs(rfft(frames * shape)) ** 2, axis=0))
     # Transforms of arbitrary lengths can be a hundred times slower than of these.
-    long = next_fast_len(max(length, frames.shape[1]), real=True)
+    long = next_fast_len(max(length, frames.shape[1]))
     bins = long // 2 + 1
     wanted = np.interp(np.linspace(0, 1, bins), np.linspace(0, 1, len(magnitude)), magnitude)
     noise = irfft(wanted * (generator.standard_normal(bins) + 1j * generator.standard_normal(bins)), long)
@@ -186,8 +185,6 @@ def pitch_of(sound: Samples, rate: int) -> float | None:
     >>> round(pitch_of(tone, 16_000))
     120
     """
-    from scipy.fft import irfft, rfft
-
     size = round(0.04 * rate)
     low, high = round(rate / 400), round(rate / 60)
     count = len(sound) // size
@@ -198,8 +195,8 @@ def pitch_of(sound: Samples, rate: int) -> float | None:
     frames = frames[power > 0.1 * power.max()][:200] if power.max() > 0 else frames[:0]
     if not len(frames):
         return None
-    spectrum = rfft(frames - frames.mean(axis=1, keepdims=True), 2 * size, axis=1)
-    alike = irfft(np.abs(spectrum) ** 2, axis=1)[:, :size]
+    spectrum = rfft(frames - frames.mean(axis=1, keepdims=True), 2 * size)
+    alike = irfft(np.abs(spectrum) ** 2)[:, :size]
     alike = alike / np.maximum(alike[:, :1], 1e-12) * (size / (size - np.arange(size)))
     best = alike[:, low:high]
     voiced = best.max(axis=1) > 0.5

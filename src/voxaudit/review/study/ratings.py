@@ -333,7 +333,7 @@ def mean_limits(
         return None, None
     beyond = (1.0 - level) / 2.0
     if len(values) > MANY:
-        from scipy.special import ndtri
+        from voxaudit.numeric import ndtri
 
         spread = float(np.std(values, ddof=1)) / np.sqrt(len(values)) * float(ndtri(1.0 - beyond))
         mean, unseen = float(np.mean(values)), 1.0 - beyond ** (1.0 / len(values))

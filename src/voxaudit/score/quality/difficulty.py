@@ -172,7 +172,7 @@ def _normalized(
 
 def _reach(drawn: Floats, clusters: NDArray[np.int64], confidence: float) -> Floats:
     """Return half the width of each interval: the draws' standard deviation times the t distribution's quantile."""
-    from scipy.special import stdtrit
+    from voxaudit.numeric import stdtrit
 
     few = clusters < FEWEST_CLUSTERS
     number = np.where(few, FEWEST_CLUSTERS, clusters).astype(np.float64)

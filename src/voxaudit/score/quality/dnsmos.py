@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from voxaudit.audio import Audio, Samples, resample
 from voxaudit.errors import VoxauditError, missing_extra, one_line
+from voxaudit.numeric import rfft
 from voxaudit.recognize.files import installed, package_folder, sha256
 from voxaudit.registry import suggest
 
@@ -87,9 +88,7 @@ def band_levels(samples: Samples, first: int, count: int) -> Spectra:
     before = max(-start, 0)
     padded = np.pad(inside, (before, length - before - len(inside)))
     frames = np.lib.stride_tricks.sliding_window_view(padded, SIZE)[::HOP]
-    from scipy.fft import rfft
-
-    spectrum = rfft(frames * _window(), axis=1)
+    spectrum = rfft(frames * _window())
     power = spectrum.real**2 + spectrum.imag**2
     # A sparse product adds up in one order; a dense one depends on how many threads the machine gives it.
     energy = np.ascontiguousarray((mel_filters(BANDS, SIZE, RATE) @ power.T).T)
