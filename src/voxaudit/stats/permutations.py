@@ -307,12 +307,15 @@ def _ends(values: FloatArray, few: int) -> tuple[FloatArray, FloatArray]:
 
 
 def step_down(
-    scaled: NDArray[np.float32] | Sequence[NDArray[np.float32]], observed: NDArray[np.float32]
+    scaled: NDArray[np.float32] | Sequence[NDArray[np.float32]],
+    observed: NDArray[np.float32],
+    turned: NDArray[np.bool_] | None = None,
 ) -> FloatArray:
     """Return p-values that hold for a whole family: of each margin among the largest of those not larger than it.
 
     Margins are shuffles x questions, in one matrix or in several with some of the questions each. It is Westfall and
-    Young's step-down procedure. Questions without an answer (nan) belong to no family.
+    Young's step-down procedure. Questions without an answer (nan) belong to no family. Questions that are `turned` have
+    the opposite of the margins given.
 
     >>> shuffled = np.array([[3, 1], [1, 2], [0, 4], [0, 1]], dtype=np.float32)
     >>> step_down(shuffled, shuffled[0]).tolist()
@@ -325,8 +328,9 @@ def step_down(
     p_values = np.full(len(observed), np.nan)
     for place in order[::-1]:  # from the smallest margin: the largest among it and those below
         if known[place]:
-            best = np.maximum(best, columns[place])
-            p_values[place] = (best >= observed[place] * (1.0 - _CLOSE) - TIE).mean()
+            own = columns[place]
+            np.maximum(best, own if turned is None or not turned[place] else -own, out=best)
+            p_values[place] = np.count_nonzero(best >= observed[place] * (1.0 - _CLOSE) - TIE) / len(best)
     ranked = order[known[order]]
     p_values[ranked] = np.maximum.accumulate(p_values[ranked])
     return p_values

@@ -237,7 +237,8 @@ def _localized(work: _Work, where: str, fdr: float, attribute: str | None) -> Lo
         raise VoxauditError(
             f"{where}: no word to count: all clean transcripts are empty, or hold none of the words asked for"
         )
-    found = _compared(_adjusted(pl.concat(work.words)), work.between)
+    drops = drops_of(pl.concat(work.words), work.omega).hstack(pl.concat(work.losses))
+    found = _compared(_adjusted(drops), work.between)
     ungrouped = f"{counted(trials.ungrouped, 'utterance')} without a value for `{attribute}` left out"
     return Localization(
         found,
@@ -280,6 +281,7 @@ class _Work:
     omega: float
     want_phonemes: bool
     words: list[pl.DataFrame] = field(default_factory=list)
+    losses: list[pl.DataFrame] = field(default_factory=list)
     between: list[tuple[int, tuple[Between, IntArray] | None]] = field(default_factory=list)
     """Groups compared: the first row of the words, the comparison, and its rows."""
     phonemes: list[pl.DataFrame] = field(default_factory=list)
@@ -297,9 +299,9 @@ class _Work:
             self.notes.append(f"{name}: every clean transcript is empty: nothing can be lost")
             return
         sounds = self._sounds(name, clean)
-        for perturbation, disturbed in self.trials.disturbed(heard, self.rule, clean.vocabulary):
+        for perturbation, disturbed in self.trials.disturbed(heard, self.rule, clean):
             used = clean.texts.is_not_null().to_numpy().copy()
-            for answers in disturbed.values():
+            for answers, _ in disturbed.values():
                 used &= answers.answered
             labels = {"recognizer": name, "perturbation": perturbation}
             if not used.all():
@@ -315,15 +317,18 @@ class _Work:
                 self.most_examples,
                 labels,
             )
-            for setting, answers in disturbed.items():
-                tally.add(setting, hear(part, answers))
+            for setting, found in disturbed.items():
+                tally.add(setting, hear(part, *found))
             if tally.is_empty:
                 self.notes.append(f"{name}, {perturbation}: no clean word is left to count")
                 continue
             self.between.append((sum(table.height for table in self.words), tally.between()))
-            self.words.append(drops_of(tally.counts(), self.omega).hstack(tally.losses()))
-            lost = tally.examples(utterances["utterance"])
-            self.examples.append(lost.join(heard.ids, on=["perturbation", "setting"], maintain_order="left"))
+            self.words.append(tally.counts())
+            self.losses.append(tally.losses())
+            if self.most_examples:
+                lost = tally.examples(utterances["utterance"])
+                lost = lost.join(heard.ids, on=["perturbation", "setting"], maintain_order="left")
+                self.examples.append(lost)
             if sounds is not None:
                 self.phonemes.append(tally.phonemes())
 
