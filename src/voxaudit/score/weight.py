@@ -328,9 +328,14 @@ def _kinds(words: Words, weights: Weights) -> IntArray:
     return kind
 
 
+def _chosen(words: Words, chosen: Collection[str]) -> BoolArray:
+    """Say of every word of the vocabulary whether it is one of some."""
+    return np.array([word in chosen for word in words.vocabulary], dtype=bool)
+
+
 def _flags(words: Words, chosen: Collection[str]) -> BoolArray:
     """Say of every word of all texts whether it is one of some."""
-    return np.array([word in chosen for word in words.vocabulary], dtype=bool)[words.codes]
+    return _chosen(words, chosen)[words.codes]
 
 
 def _in_texts(flag: BoolArray, words: Words) -> IntArray:
@@ -385,19 +390,34 @@ class _Judged:
     ) -> None:
         self.words, self.weights, self.sides = words, weights, (lost, new)
         self.sizes = [side[1] - side[0] for side in self.sides]
+        self.places = [places(*side) for side in self.sides]
+        self.codes = [words.codes[own] for own in self.places]
         lexicon = weights.lexicon
-        self.answers = self._count(_flags(words, lexicon.answers))
-        self.closed = self._count(_flags(words, lexicon.function | lexicon.answers))
-        self.negations = self._count(_flags(words, lexicon.negations))
-        self.asked = self._count(_flags(words, lexicon.asked.union(lexicon.persons)))
-        meant = kind != CLASSES.index("function")
-        self.weighty = self._count(meant)
-        self.meant = self._count(meant & ~_flags(words, lexicon.answers))
-        self.exact = self._count(np.isin(kind, [CLASSES.index(name) for name in _EXACT]))
+        self.answers = self._count_in(lexicon.answers)
+        self.closed = self._count_in(lexicon.function | lexicon.answers)
+        self.negations = self._count_in(lexicon.negations)
+        self.asked = self._count_in(lexicon.asked.union(lexicon.persons))
+        meant = [kind[own] != CLASSES.index("function") for own in self.places]
+        self.weighty = self._sums(meant)
+        answers = _chosen(words, lexicon.answers)
+        self.meant = self._sums([own & ~answers[codes] for own, codes in zip(meant, self.codes, strict=True)])
+        exact = [CLASSES.index(name) for name in _EXACT]
+        self.exact = self._sums([np.isin(kind[own], exact) for own in self.places])
 
-    def _count(self, flag: NDArray[Any]) -> list[IntArray]:
-        """Return the sums of what words are, among those lost and those new."""
-        return [_in_ranges(flag, *side) for side in self.sides]
+    def _sums(self, values: Sequence[NDArray[Any]]) -> list[IntArray]:
+        """Return the sums of a value of the words lost, and of the words new, by stretch."""
+        ends = [np.cumsum(size) for size in self.sizes]
+        return [
+            _in_ranges(own, end - size, end) for own, end, size in zip(values, ends, self.sizes, strict=True)
+        ]
+
+    def _count(self, of_word: NDArray[Any]) -> list[IntArray]:
+        """Return the sums of what words of the vocabulary are, among those lost and those new."""
+        return self._sums([of_word[codes] for codes in self.codes])
+
+    def _count_in(self, chosen: Collection[str]) -> list[IntArray]:
+        """Return how many of some words are among those lost and those new."""
+        return self._count(_chosen(self.words, chosen))
 
     def small_change(self) -> BoolArray:
         """Say where closed words took the place of closed words."""
@@ -410,7 +430,7 @@ class _Judged:
         persons = self.weights.lexicon.persons
         another = np.zeros(len(lost), dtype=bool)  # "your" for "the"
         for person in set(persons.values()):
-            was, became = self._count(_flags(self.words, {one for one in persons if persons[one] == person}))
+            was, became = self._count_in({one for one in persons if persons[one] == person})
             another |= (was > 0) != (became > 0)
         added = (self.exact[1] > 0) | ((self.meant[1] > 0) & ~again)
         # "Yeah" for "yes" says the same; "no" does not.
@@ -430,9 +450,7 @@ class _Judged:
         same = np.ones(len(self.sizes[0]), dtype=bool)
         # The same letters have the same sums: few others are left to be compared.
         for measure in (len, _sum, _sum_of_squares):
-            lost, new = self._count(
-                np.array([measure(word) for word in folded], dtype=np.int64)[self.words.codes]
-            )
+            lost, new = self._count(np.array([measure(word) for word in folded], dtype=np.int64))
             same &= lost == new
         for row in np.flatnonzero(same).tolist():
             one, other = (
