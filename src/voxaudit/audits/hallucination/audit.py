@@ -359,7 +359,8 @@ def _cells(trials: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """Return the sums of a speaker's trials, which all tables put together: four kinds of every trial are many."""
     keys = dict.fromkeys(("recognizer", "scenario", "speaker", *columns))
     return trials.group_by(*keys, maintain_order=True).agg(
-        total(*(f"{kind}_{what}" for kind in KINDS for what in ("words", "cases", "minutes"))),
+        pl.col(f"{kind}_{what}" for kind in KINDS for what in ("words", "cases")).sum(),
+        total(*(f"{kind}_minutes" for kind in KINDS)),
         *((pl.col(f"{kind}_minutes") > 0.0).sum().alias(f"{kind}_trials") for kind in KINDS),
     )
 
