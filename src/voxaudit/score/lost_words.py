@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from voxaudit.align.pronounce import dictionary
 from voxaudit.errors import VoxauditError
-from voxaudit.score.kernel import Spans, unmatched
+from voxaudit.score.kernel import Spans, number_words, unmatched
 from voxaudit.score.pairs import places
 from voxaudit.tables import mean_of
 
@@ -58,13 +58,10 @@ class Words:
 
 def words_of(texts: pl.Series, vocabulary: pl.Series) -> Words:
     """Return the words of normalized texts (null: no answer)."""
-    words = _words(texts)
-    codes = words["word"].cast(pl.Enum(vocabulary), strict=False).to_physical().cast(pl.Int32)
-    return Words(
-        codes.fill_null(len(vocabulary)).to_numpy(),
-        np.cumsum(np.bincount(words["row"].to_numpy(), minlength=len(texts))),
-        texts.is_not_null().to_numpy(),
-    )
+    codes, lengths, own = number_words(texts.fill_null("").to_list())
+    number = {word: place for place, word in enumerate(vocabulary.to_list())}
+    place = np.array([number.get(word, len(number)) for word in own], dtype=np.int32)
+    return Words(place[codes], np.cumsum(lengths), texts.is_not_null().to_numpy())
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +138,8 @@ class Heard:
 
 def clean_words(texts: pl.Series, speaker: IntArray, group_of: IntArray) -> Clean:
     """Return the clean speech of a recognizer from its normalized texts (null: no answer)."""
-    vocabulary = _words(texts)["word"].unique().sort()
+    _, _, said = number_words(texts.fill_null("").to_list())
+    vocabulary = pl.Series(sorted(said), dtype=pl.String)
     words, size = words_of(texts, vocabulary), max(1, len(vocabulary))
     keys, times = np.unique(words.row * size + words.codes, return_counts=True)
     row, word = np.divmod(keys, size)
@@ -208,12 +206,6 @@ def hear(part: Sample, heard: Words, entries: IntArray) -> Heard:
 def sums(place: IntArray, values: NDArray[Any], places: int) -> FloatArray:
     """Return the sum of `values` at each of `places`."""
     return np.asarray(np.bincount(place, values, places), dtype=np.float64)
-
-
-def _words(texts: pl.Series) -> pl.DataFrame:
-    """Return the words of a column of texts: `row` and `word`."""
-    table = pl.DataFrame({"row": np.arange(len(texts)), "word": texts.alias("word").str.split(" ")})
-    return table.explode("word").filter(pl.col("word").is_not_null() & (pl.col("word") != ""))
 
 
 # AequeVox's Algorithm 2: how many times fewer a word is heard

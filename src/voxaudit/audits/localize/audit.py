@@ -545,22 +545,15 @@ def _words(found: Localization, names: Sequence[str], top: int) -> Table:
     keys = [*CELL, "word"]
     clean, drop = ("original", "heard clean", "count"), ("drop", "heard less often by", "count")
     if "lost" not in words.columns:
-        ordered = words.sort("drop", *keys, descending=[True, *[False] * len(keys)])
+        by: list[Any] = ["drop", *keys]
+        down = [True, *[False] * len(keys)]
         shown: list[Any] = [clean, ("minimum", "at worst", "count"), drop, ("setting", "at setting")]
     else:
-        ordered = (
-            words.with_columns(verdict=_verdict(found.fdr))
-            .filter(pl.col("lost") > 0)
-            .sort(
-                pl.col("verdict") == "shown",
-                "lost",
-                "lost_rate",
-                *keys,
-                descending=[True, True, True, *[False] * len(keys)],
-            )
-        )
+        words = words.with_columns(verdict=_verdict(found.fdr)).filter(pl.col("lost") > 0)
+        by = [pl.col("verdict") == "shown", "lost", "lost_rate", *keys]
+        down = [True, True, True, *[False] * len(keys)]
         between: list[Any] = []
-        if words["group"].n_unique() > 1:
+        if found.words["group"].n_unique() > 1:
             between = [("gap", "more than others", "points"), ("p_group_adjusted", "between groups", "p")]
         shown = [
             clean,
@@ -573,13 +566,14 @@ def _words(found: Localization, names: Sequence[str], top: int) -> Table:
             *between,
         ]
     note = (
-        f"The first {top:,} of {ordered.height:,} words and perturbations. " if ordered.height > top else ""
+        f"The first {top:,} of {words.height:,} words and perturbations. " if words.height > top else ""
     ) + (
         "Words that a test shows come first. Heard less often by: in the disturbed transcripts of all speakers together"
         f" (AequeVox, Algorithm 2); more than {found.omega:g} times is called non-robust."
     )
     columns = [*names, "word", *shown]
-    return tabulate("words", "Words that get lost most", ordered.head(top), columns, note=note)
+    first = words.select(pl.arg_sort_by(by, descending=down).head(top)).to_series()
+    return tabulate("words", "Words that get lost most", words[first], columns, note=note)
 
 
 def _verdict(fdr: float) -> pl.Expr:
