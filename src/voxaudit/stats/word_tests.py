@@ -136,14 +136,13 @@ def excess_loss(
 def poisson_binomial(chances: FloatArray) -> FloatArray:
     """Return, row by row, the chance of 0, 1, 2 ... successes in independent draws with these chances."""
     rows, draws = chances.shape
-    distribution = np.zeros((rows, draws + 1))
-    distribution[:, 0] = 1.0
-    for draw in range(draws):
-        q = chances[:, draw, np.newaxis]
-        moved = distribution[:, : draw + 1] * q
-        distribution[:, : draw + 1] *= 1.0 - q
-        distribution[:, 1 : draw + 2] += moved
-    return distribution
+    distribution = np.zeros((draws + 1, rows))  # what a draw moves lies in one piece
+    distribution[0] = 1.0
+    for draw, q in enumerate(np.ascontiguousarray(chances.T)):
+        moved = distribution[: draw + 1] * q
+        distribution[: draw + 1] *= 1.0 - q
+        distribution[1 : draw + 2] += moved
+    return distribution.T
 
 
 def _tail(distribution: FloatArray, at_least: IntArray) -> FloatArray:
