@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from importlib import util
 from pathlib import Path
+from string import ascii_lowercase
 
 Lookup = Callable[[str], "list[str] | None"]
 """A pronunciation dictionary: a word in small letters in, its phones or None out."""
@@ -347,6 +348,9 @@ _COMPILED = tuple(
     )
     for letters, before, after, phones in _RULES
 )
+_BY_LETTER = {
+    letter: [rule for rule in _COMPILED if letter.startswith(rule[0][:1])] for letter in ascii_lowercase
+}
 
 _LETTERS = (
     "a EY, b B IY, c S IY, d D IY, e IY, f EH F, g JH IY, h EY CH, i AY, j JH EY, k K EY, l EH L, m EH M, "
@@ -375,7 +379,7 @@ def letters_to_phones(word: str) -> list[str]:
 
 def _match(word: str, at: int) -> tuple[str, list[str]]:
     before, rest = word[:at], word[at:]
-    for letters, needed, following, phones in _COMPILED:
+    for letters, needed, following, phones in _BY_LETTER[word[at]]:
         if not rest.startswith(letters):
             continue
         if needed is not None and not (needed.search(before)):

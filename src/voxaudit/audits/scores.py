@@ -55,8 +55,8 @@ KEYS = ("utterance", "scenario", "recognizer", "text")
 
 COUNTS = ("substitutions", "deletions", "insertions")
 
-ROWS_AT_A_TIME = 400_000
-"""Transcripts held in memory at a time where they are gone through scenario by scenario: some 100 MB of text."""
+ROWS_AT_A_TIME = 120_000
+"""Transcripts held in memory at a time where they are gone through scenario by scenario: some 30 MB of text."""
 
 DRAWS = ("draw", "seed")
 """Columns that tell random draws of the same perturbation apart."""

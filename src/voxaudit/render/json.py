@@ -13,6 +13,8 @@ from datetime import date, time, timedelta
 from importlib import resources
 from typing import Any
 
+import polars as pl
+
 from voxaudit import __version__
 from voxaudit.answer import FINDING_FIELDS, Answer, Figure, Finding, Note, Refusal, Table, Tables
 from voxaudit.render.document import Case, Chapter, GateResult, Report, labels_of, sentence_of
@@ -76,12 +78,12 @@ def report_dict(report: Report) -> dict[str, Any]:
             ],
             "gates": report.gates,
             "findings": report.findings,
-            "chapters": [
-                {**plain(replace(one, answers=())), "answers": [_by_id(answer) for answer in one.answers]}
-                for one in report.chapters
-            ],
         }
     )
+    document["chapters"] = [
+        {**plain(replace(one, answers=())), "answers": [_by_id(answer) for answer in one.answers]}
+        for one in report.chapters
+    ]
     return document
 
 
@@ -90,9 +92,8 @@ def to_json(document: Answer | Report | Mapping[str, Any] | list[Any]) -> str:
 
     NaN and infinities become null: JSON has neither. What cannot be printed is an escape, which reads back the same.
     """
-    if isinstance(document, Report):
-        document = report_dict(document)
-    return "".join(_lines(plain(document), "")) + "\n"
+    document = report_dict(document) if isinstance(document, Report) else plain(document)
+    return "".join(_lines(document, "")) + "\n"
 
 
 def schema() -> dict[str, Any]:
@@ -148,9 +149,21 @@ def _table(table: Table) -> dict[str, Any]:
             for column in table.columns
         ],
         "names": table.frame.columns,
-        "rows": plain(table.frame.rows()),
+        "rows": _rows(table.frame),
     }
     return document
+
+
+def _rows(frame: pl.DataFrame) -> list[Any]:
+    """Return the rows of a table; columns of texts, whole numbers and numbers are made plain as a whole."""
+    simple = all(
+        kind.is_integer() or kind.is_float() or kind in (pl.String, pl.Boolean) for kind in frame.dtypes
+    )
+    if not simple:
+        rows: list[Any] = plain(frame.rows())
+        return rows
+    numbers = pl.col(pl.Float32, pl.Float64)
+    return list(map(list, frame.with_columns(pl.when(numbers.is_finite()).then(numbers)).rows()))
 
 
 def _lines(value: Any, indent: str, key: str | None = None) -> Iterator[str]:

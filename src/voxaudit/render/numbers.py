@@ -18,7 +18,10 @@ NUMERIC: tuple[Kind, ...] = ("count", "percent", "points", "ratio", "number", "p
 
 def real(value: Any) -> float | None:
     """Return a value as a float, None where it is no number or NaN; infinities stay."""
-    if type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):
+    kind = type(value)
+    if kind is str or (
+        kind is not float and kind is not int and (kind is bool or not isinstance(value, Real))
+    ):
         return None
     number = float(value)
     return None if math.isnan(number) else number

@@ -26,6 +26,7 @@ Keys = NDArray[np.uint64]
 SLOT_BITS = 18  # of a hash table for words of up to eight bytes, and of another for longer ones
 LONG_WORD = 64  # bytes; longer "words" are told apart by a dictionary, not eight bytes at a time
 
+_NUMBERED = 8192  # texts numbered at a time: larger batches leave the processor's cache
 _NEWLINE_KEY = np.uint64(0xFFFFFFFFFFFFFF0A)
 _ODD_SPACES = "\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _IS_SPACE = np.zeros(256, dtype=np.bool_)
@@ -48,6 +49,39 @@ def encode_words(texts: Sequence[str], table: Keys) -> tuple[NDArray[np.int32], 
 
     Words are what `str.split()` gives. Codes are comparable within one call only.
     """
+    codes, begin, sizes, *_ = _encoded(texts, table)
+    return codes, begin, sizes
+
+
+def number_words(texts: Sequence[str]) -> tuple[NDArray[np.int32], Indices, list[str]]:
+    """Return the words of texts, one text behind the other, as numbers of a vocabulary, and how many each text has.
+
+    Words are what `str.split()` gives.
+    """
+    table, numbers = scratch(), dict[bytes, int]()
+    parts, lengths = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
+    for first in range(0, len(texts), _NUMBERED):
+        codes, begin, sizes, starts, ends, data = _encoded(texts[first : first + _NUMBERED], table)
+        inside = np.ones(len(codes), dtype=np.bool_)
+        inside[begin[1:] - 1] = False  # what stands between two texts
+        # The last word written to a code's place stands for all of them.
+        own = np.empty(int(codes.max(initial=-1)) + 1, dtype=np.int32)
+        own[codes] = np.arange(len(codes))
+        last = np.flatnonzero(inside & (own[codes] == np.arange(len(codes))))
+        own[codes[last]] = [
+            numbers.setdefault(data[start:end], len(numbers))
+            for start, end in zip(starts[last].tolist(), ends[last].tolist(), strict=True)
+        ]
+        parts.append(own[codes[inside]])
+        lengths.append(sizes)
+    words = [word.decode("utf-8", "surrogatepass") for word in numbers]
+    return np.concatenate(parts), np.concatenate(lengths), words
+
+
+def _encoded(
+    texts: Sequence[str], table: Keys
+) -> tuple[NDArray[np.int32], Indices, Indices, Indices, Indices, bytes]:
+    """Return what `encode_words` does, and where each word starts and ends among the bytes of all texts."""
     data = _joined(texts).encode("utf-8", "surrogatepass")
     bytes_ = np.frombuffer(data, dtype=np.uint8, count=len(data) & ~7)
     space = bytes_ <= 32
@@ -94,7 +128,7 @@ def encode_words(texts: Sequence[str], table: Keys) -> tuple[NDArray[np.int32], 
     # Between the words of two texts stands the newline that joins them.
     newlines = np.flatnonzero(key == _NEWLINE_KEY)
     begin = np.concatenate(([0], newlines + 1))
-    return codes, begin, np.append(newlines, len(codes)) - begin
+    return codes, begin, np.append(newlines, len(codes)) - begin, starts, starts + lengths, data
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 
 from voxaudit.align.pronounce import dictionary
 from voxaudit.errors import VoxauditError
-from voxaudit.score.kernel import Spans, unmatched
+from voxaudit.score.kernel import Spans, number_words, unmatched
+from voxaudit.score.pairs import places
 from voxaudit.tables import mean_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+_ALIGNED = 50_000  # texts aligned at a time: bounds memory
 
 CELL = ("recognizer", "group", "perturbation")
 
@@ -55,13 +58,10 @@ class Words:
 
 def words_of(texts: pl.Series, vocabulary: pl.Series) -> Words:
     """Return the words of normalized texts (null: no answer)."""
-    words = _words(texts)
-    codes = words["word"].cast(pl.Enum(vocabulary), strict=False).to_physical().cast(pl.Int32)
-    return Words(
-        codes.fill_null(len(vocabulary)).to_numpy(),
-        np.cumsum(np.bincount(words["row"].to_numpy(), minlength=len(texts))),
-        texts.is_not_null().to_numpy(),
-    )
+    codes, lengths, own = number_words(texts.fill_null("").to_list())
+    number = {word: place for place, word in enumerate(vocabulary.to_list())}
+    place = np.array([number.get(word, len(number)) for word in own], dtype=np.int32)
+    return Words(place[codes], np.cumsum(lengths), texts.is_not_null().to_numpy())
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,8 @@ class Heard:
 
 def clean_words(texts: pl.Series, speaker: IntArray, group_of: IntArray) -> Clean:
     """Return the clean speech of a recognizer from its normalized texts (null: no answer)."""
-    vocabulary = _words(texts)["word"].unique().sort()
+    _, _, said = number_words(texts.fill_null("").to_list())
+    vocabulary = pl.Series(sorted(said), dtype=pl.String)
     words, size = words_of(texts, vocabulary), max(1, len(vocabulary))
     keys, times = np.unique(words.row * size + words.codes, return_counts=True)
     row, word = np.divmod(keys, size)
@@ -156,27 +157,39 @@ def sample(clean: Clean, used: NDArray[np.bool_]) -> Sample:
     return Sample(clean, used, row, word, times, pair_of, speaker, spoken, said)
 
 
-def hear(part: Sample, heard: Words) -> Heard:
-    """Compare the words of disturbed transcripts, a text for each utterance, with the clean ones.
+def lost_entries(clean: Clean, heard: Words) -> list[IntArray]:
+    """Return, for each of several scenarios, the bag entry of every word that was lost in it.
 
-    The words lost are those that the alignment of `score.align` leaves unmatched.
+    `heard` has the texts of all utterances, scenario by scenario. The words lost are those that the alignment of
+    `score.align` leaves unmatched.
     """
-    clean, size, rows = part.clean, len(part.clean.vocabulary), np.flatnonzero(part.used)
+    rows = len(clean.texts)
+    offset = len(clean.words.codes)
+    codes = np.concatenate([clean.words.codes, heard.codes])
+    start = clean.words.ends - clean.words.lengths
+    found = []
+    for first in range(0, len(heard.ends), rows * (step := max(1, _ALIGNED // max(rows, 1)))):
+        texts = np.arange(first, min(first + rows * step, len(heard.ends)))
+        said = texts % rows
+        own, (one, last, _, _) = unmatched(
+            codes,
+            Spans(start[said], clean.words.lengths[said]),
+            Spans(offset + heard.ends[texts] - heard.lengths[texts], heard.lengths[texts]),
+        )
+        entries = clean.entry[places(start[said[own]] + one, start[said[own]] + last)]
+        scenario = np.repeat(own // rows, last - one)
+        found += np.split(entries, np.searchsorted(scenario, np.arange(1, len(texts) // rows)))
+    return found
+
+
+def hear(part: Sample, heard: Words, entries: IntArray) -> Heard:
+    """Return what became of a sample's words in a scenario: a text for each utterance, and the bag entries lost."""
+    clean, size = part.clean, len(part.clean.vocabulary)
     row = heard.row
     known = part.used[row] & (heard.codes < size)
     counts = np.bincount(
         clean.group[row[known]] * size + heard.codes[known], minlength=(int(clean.group_of.max()) + 1) * size
     ).reshape(-1, size)
-    offset = len(clean.words.codes)
-    spans = [
-        Spans(start + one.ends - one.lengths, one.lengths)[rows]
-        for one, start in ((clean.words, 0), (heard, offset))
-    ]
-    own, (first, last, _, _) = unmatched(np.concatenate([clean.words.codes, heard.codes]), *spans)
-    # Every place of every stretch without a match.
-    long = last - first
-    within = np.arange(long.sum()) - np.repeat(np.cumsum(long) - long, long)
-    entries = clean.entry[np.repeat(spans[0].starts[own] + first, long) + within]
     lost = np.bincount(entries, minlength=len(clean.row))[part.used[clean.row]]
     texts = len(clean.texts)
     words = np.bincount(part.row, part.times, texts)
@@ -193,12 +206,6 @@ def hear(part: Sample, heard: Words) -> Heard:
 def sums(place: IntArray, values: NDArray[Any], places: int) -> FloatArray:
     """Return the sum of `values` at each of `places`."""
     return np.asarray(np.bincount(place, values, places), dtype=np.float64)
-
-
-def _words(texts: pl.Series) -> pl.DataFrame:
-    """Return the words of a column of texts: `row` and `word`."""
-    table = pl.DataFrame({"row": np.arange(len(texts)), "word": texts.alias("word").str.split(" ")})
-    return table.explode("word").filter(pl.col("word").is_not_null() & (pl.col("word") != ""))
 
 
 # AequeVox's Algorithm 2: how many times fewer a word is heard

@@ -112,8 +112,13 @@ _LINES = 100_000
 
 def _lines(texts: pl.DataFrame, function: Callable[[str], str]) -> pl.Series:
     column = texts.to_series()
-    lines = _SPACES.sub(" ", function(column.str.join("\n").item()))
-    lines = lines.replace(" \n", "\n").replace("\n ", "\n").strip(" ")
+    lines = function(column.str.join("\n").item())
+    if "  " in lines:
+        lines = _SPACES.sub(" ", lines)
+    for space in (" \n", "\n "):
+        if space in lines:
+            lines = lines.replace(space, "\n")
+    lines = lines.strip(" ")
     return pl.Series([lines]).str.split("\n").explode().alias(column.name)
 
 

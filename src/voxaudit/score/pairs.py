@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from voxaudit.score.kernel import Codes, Integers, Spans, errors_and_hits, unmatched
+from voxaudit.score.kernel import Codes, Integers, Spans, errors_and_hits, number_words, unmatched
 
 _WORDS = 1_500_000  # of the pairs aligned at a time: bounds memory
 _FEW = 2_000  # texts that a dictionary numbers sooner than a table is asked
@@ -178,14 +178,8 @@ class Words:
     @classmethod
     def of(cls, texts: pl.Series) -> Words:
         """Return the words of texts, which have one space between them."""
-        split = texts.str.split(" ")
-        words = split.explode()
-        words = words.filter(words != "")
-        lengths = np.where((texts == "").to_numpy(), 0, split.list.len().to_numpy()).astype(np.int64)
-        vocabulary = words.unique()
-        codes = words.cast(pl.Enum(vocabulary)).to_physical().to_numpy().astype(np.int32)
-        starts = np.cumsum(lengths) - lengths
-        return cls(codes, Spans(starts, lengths), vocabulary.to_list())
+        codes, lengths, vocabulary = number_words(texts.to_list())
+        return cls(codes, Spans(np.cumsum(lengths) - lengths, lengths), vocabulary)
 
     def blocks(self, said: Integers, heard: Integers) -> Iterator[Integers]:
         """Yield which of some pairs of texts differ, so many at a time that memory stays bounded."""

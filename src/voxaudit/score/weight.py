@@ -27,6 +27,7 @@ from voxaudit.score.pairs import Pairs, Stretches, Words, places
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
+CountArray = NDArray[np.int32]
 
 CLASSES = ("terms", "numbers", "letters", "names", "negations", "content", "function")
 """Classes of words, the first that fits: of the user's own list, digits, letters that are spelled, names, negations,
@@ -231,10 +232,10 @@ class Weighed:
     `weighty` which of them matter unless others heard them, too.
     """
 
-    said: IntArray
-    heard: IntArray
-    kept: IntArray
-    errors: IntArray
+    said: CountArray
+    heard: CountArray
+    kept: CountArray
+    errors: CountArray
     serious: BoolArray
     added: Stretches
     weighty: BoolArray
@@ -256,10 +257,15 @@ def weigh(pairs: Pairs, weights: Weights) -> Weighed:
     """
     words, spans = pairs.words, pairs.words.spans
     kind = _kinds(words, weights)
-    of_text = np.bincount(
-        np.repeat(np.arange(len(spans.lengths)), spans.lengths) * len(CLASSES) + kind,
-        minlength=len(spans.lengths) * len(CLASSES),
-    ).reshape(-1, len(CLASSES))
+    # Half as wide as usual: of a million trials, seven classes four times are what memory goes into.
+    of_text: CountArray = (
+        np.bincount(
+            np.repeat(np.arange(len(spans.lengths)), spans.lengths) * len(CLASSES) + kind,
+            minlength=len(spans.lengths) * len(CLASSES),
+        )
+        .astype(np.int32)
+        .reshape(-1, len(CLASSES))
+    )
     said, heard = of_text[pairs.said], of_text[pairs.heard]
     found = pairs.stretches
     whose, theirs = spans.starts[pairs.said[found.pair]], spans.starts[pairs.heard[found.pair]]
@@ -328,9 +334,14 @@ def _kinds(words: Words, weights: Weights) -> IntArray:
     return kind
 
 
+def _chosen(words: Words, chosen: Collection[str]) -> BoolArray:
+    """Say of every word of the vocabulary whether it is one of some."""
+    return np.array([word in chosen for word in words.vocabulary], dtype=bool)
+
+
 def _flags(words: Words, chosen: Collection[str]) -> BoolArray:
     """Say of every word of all texts whether it is one of some."""
-    return np.array([word in chosen for word in words.vocabulary], dtype=bool)[words.codes]
+    return _chosen(words, chosen)[words.codes]
 
 
 def _in_texts(flag: BoolArray, words: Words) -> IntArray:
@@ -344,10 +355,10 @@ def _in_ranges(values: NDArray[Any], start: IntArray, stop: IntArray) -> IntArra
     return np.asarray(sums[stop] - sums[start])
 
 
-def _classes_in(kind: IntArray, start: IntArray, stop: IntArray, pair: IntArray, pairs: int) -> IntArray:
+def _classes_in(kind: IntArray, start: IntArray, stop: IntArray, pair: IntArray, pairs: int) -> CountArray:
     """Return how many words of each class stand in stretches, pairs x classes."""
     key = np.repeat(pair, stop - start) * len(CLASSES) + kind[places(start, stop)]
-    return np.bincount(key, minlength=pairs * len(CLASSES)).reshape(-1, len(CLASSES))
+    return np.bincount(key, minlength=pairs * len(CLASSES)).reshape(-1, len(CLASSES)).astype(np.int32)
 
 
 def _again(
@@ -385,19 +396,34 @@ class _Judged:
     ) -> None:
         self.words, self.weights, self.sides = words, weights, (lost, new)
         self.sizes = [side[1] - side[0] for side in self.sides]
+        self.places = [places(*side) for side in self.sides]
+        self.codes = [words.codes[own] for own in self.places]
         lexicon = weights.lexicon
-        self.answers = self._count(_flags(words, lexicon.answers))
-        self.closed = self._count(_flags(words, lexicon.function | lexicon.answers))
-        self.negations = self._count(_flags(words, lexicon.negations))
-        self.asked = self._count(_flags(words, lexicon.asked.union(lexicon.persons)))
-        meant = kind != CLASSES.index("function")
-        self.weighty = self._count(meant)
-        self.meant = self._count(meant & ~_flags(words, lexicon.answers))
-        self.exact = self._count(np.isin(kind, [CLASSES.index(name) for name in _EXACT]))
+        self.answers = self._count_in(lexicon.answers)
+        self.closed = self._count_in(lexicon.function | lexicon.answers)
+        self.negations = self._count_in(lexicon.negations)
+        self.asked = self._count_in(lexicon.asked.union(lexicon.persons))
+        meant = [kind[own] != CLASSES.index("function") for own in self.places]
+        self.weighty = self._sums(meant)
+        answers = _chosen(words, lexicon.answers)
+        self.meant = self._sums([own & ~answers[codes] for own, codes in zip(meant, self.codes, strict=True)])
+        exact = [CLASSES.index(name) for name in _EXACT]
+        self.exact = self._sums([np.isin(kind[own], exact) for own in self.places])
 
-    def _count(self, flag: NDArray[Any]) -> list[IntArray]:
-        """Return the sums of what words are, among those lost and those new."""
-        return [_in_ranges(flag, *side) for side in self.sides]
+    def _sums(self, values: Sequence[NDArray[Any]]) -> list[IntArray]:
+        """Return the sums of a value of the words lost, and of the words new, by stretch."""
+        ends = [np.cumsum(size) for size in self.sizes]
+        return [
+            _in_ranges(own, end - size, end) for own, end, size in zip(values, ends, self.sizes, strict=True)
+        ]
+
+    def _count(self, of_word: NDArray[Any]) -> list[IntArray]:
+        """Return the sums of what words of the vocabulary are, among those lost and those new."""
+        return self._sums([of_word[codes] for codes in self.codes])
+
+    def _count_in(self, chosen: Collection[str]) -> list[IntArray]:
+        """Return how many of some words are among those lost and those new."""
+        return self._count(_chosen(self.words, chosen))
 
     def small_change(self) -> BoolArray:
         """Say where closed words took the place of closed words."""
@@ -410,7 +436,7 @@ class _Judged:
         persons = self.weights.lexicon.persons
         another = np.zeros(len(lost), dtype=bool)  # "your" for "the"
         for person in set(persons.values()):
-            was, became = self._count(_flags(self.words, {one for one in persons if persons[one] == person}))
+            was, became = self._count_in({one for one in persons if persons[one] == person})
             another |= (was > 0) != (became > 0)
         added = (self.exact[1] > 0) | ((self.meant[1] > 0) & ~again)
         # "Yeah" for "yes" says the same; "no" does not.
@@ -430,9 +456,7 @@ class _Judged:
         same = np.ones(len(self.sizes[0]), dtype=bool)
         # The same letters have the same sums: few others are left to be compared.
         for measure in (len, _sum, _sum_of_squares):
-            lost, new = self._count(
-                np.array([measure(word) for word in folded], dtype=np.int64)[self.words.codes]
-            )
+            lost, new = self._count(np.array([measure(word) for word in folded], dtype=np.int64))
             same &= lost == new
         for row in np.flatnonzero(same).tolist():
             one, other = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from voxaudit.stats.cells import FloatArray
+from voxaudit.stats.cells import FloatArray, IntArray
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -14,9 +14,9 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
     A missing p-value (a test that was refused) belongs to no family and stays missing.
     """
-    ranked = _ranked(p_values)
+    places, ranked = _ranked(p_values)
     stepped = np.maximum.accumulate(ranked * np.arange(len(ranked), 0, -1.0))
-    return _put_back(p_values, stepped)
+    return _put_back(len(p_values), places, stepped)
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
@@ -24,9 +24,9 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
 
     A missing p-value (a test that was refused) belongs to no family and stays missing.
     """
-    ranked = _ranked(p_values)
+    places, ranked = _ranked(p_values)
     stepped = ranked * len(ranked) / np.arange(1.0, len(ranked) + 1.0)
-    return _put_back(p_values, np.minimum.accumulate(stepped[::-1])[::-1])
+    return _put_back(len(p_values), places, np.minimum.accumulate(stepped[::-1])[::-1])
 
 
 def farther_together(df: FloatArray | float, count: int, confidence: float = 0.95) -> FloatArray:
@@ -40,16 +40,16 @@ def farther_together(df: FloatArray | float, count: int, confidence: float = 0.9
     return np.asarray(stdtrit(df, 1.0 - tail / count) / stdtrit(df, 1.0 - tail))
 
 
-def _known(p_values: Sequence[float | None]) -> list[tuple[float, int]]:
-    return sorted((p, place) for place, p in enumerate(p_values) if p is not None and not np.isnan(p))
+def _ranked(p_values: Sequence[float | None]) -> tuple[IntArray, FloatArray]:
+    """Return the places of the known p-values, the smallest first, and those p-values."""
+    values = np.array(p_values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")  # what is missing comes last
+    places = order[: len(values) - np.count_nonzero(np.isnan(values))]
+    return places, values[places]
 
 
-def _ranked(p_values: Sequence[float | None]) -> FloatArray:
-    return np.array([p for p, _ in _known(p_values)], dtype=np.float64)
-
-
-def _put_back(p_values: Sequence[float | None], stepped: FloatArray) -> list[float | None]:
-    adjusted: list[float | None] = [None] * len(p_values)
-    for (_, place), value in zip(_known(p_values), np.minimum(stepped, 1.0), strict=True):
-        adjusted[place] = float(value)
+def _put_back(size: int, places: IntArray, stepped: FloatArray) -> list[float | None]:
+    adjusted: list[float | None] = [None] * size
+    for place, value in zip(places.tolist(), np.minimum(stepped, 1.0).tolist(), strict=True):
+        adjusted[place] = value
     return adjusted

@@ -24,7 +24,8 @@ FEWEST_PERMUTATIONS = 999
 LEVEL = 0.05
 TIE = 1e-9
 """Statistics that differ by less are the same one: sums taken in another order."""
-_CACHED = 10_000  # statistics worked on at a time
+_CACHED = 40_000  # statistics worked on at a time
+_SAMPLED = 12  # of so many shuffles one says where the tails begin
 _CLOSE = 1e-5  # the same for margins, which are kept in single precision
 _BLOCK = 2_000_000  # speakers x shuffles drawn at a time, and
 _EXACT = 2**24  # whole numbers up to here are exact in single precision
@@ -237,7 +238,8 @@ def margins(
     count, questions = statistics.shape
     most = most_beyond(level, count)
     high, low = int(np.ceil((1.0 - level / 2.0) * count)) - 1, int(np.floor(level / 2.0 * count))
-    places = [low, min(most, count - 1), max(count - most - 1, 0), high]
+    from_below, from_above = [low, min(most, count - 1)], [max(count - most - 1, 0), high]
+    few = max(*from_below, *(count - 1 - place for place in from_above)) + 1
     scaled = np.empty((questions, count), dtype=np.float32)
     observed = np.empty(questions, dtype=np.float32)
     ranks = np.full(questions, count - 1)
@@ -246,43 +248,74 @@ def margins(
         ranks = np.clip(allowed, 0, count - 1)
     step = max(1, _CACHED // count)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # A few questions at a time: what is worked on stays in the processor's cache.
+        # Some questions at a time: what is worked on stays in the processor's cache.
         for first in range(0, questions, step):
             some = slice(first, first + step)
             known = toward(statistics.T[some], 1.0)
-            ordered = np.partition(known, sorted(set(places)), axis=1)
-            down, lowest, highest, up = (ordered[:, [place]] for place in places)
+            least, largest = _ends(known, few)
+            down, lowest = (least[:, [place]] for place in from_below)
+            highest, up = (largest[:, [place - count]] for place in from_above)
             if tails is not None:
                 tails[some] = np.hstack([lowest, highest])
-            positive = known >= 0.0
             up, down = np.where(up > 0.0, up, np.nan), np.where(down < 0.0, down, np.nan)
-            margin = known / np.where(positive, up, down)
-            if not (np.isfinite(up).all() and np.isfinite(down).all()):
+            if np.isfinite(up).all() and np.isfinite(down).all():
+                margin = np.maximum(known / up, known / down)  # one is negative, or both are 0
+            else:
                 # What is more than all others has no unit; nothing is nothing, also where no shuffle gives more.
+                margin = known / np.where(known >= 0.0, up, down)
                 margin[np.isnan(margin)] = np.inf
                 margin[known == 0.0] = 0.0
-            for flat, side in (
-                (ordered[:, high:].max(axis=1, keepdims=True) <= highest + TIE, positive),
-                (ordered[:, : low + 1].min(axis=1, keepdims=True) >= lowest - TIE, ~positive),
-            ):
-                if flat.any():
-                    margin[flat & side] = 0.0
+            flat = largest[:, -1:] <= highest + TIE, least[:, :1] >= lowest - TIE
+            if flat[0].any() or flat[1].any():
+                margin[np.where(known >= 0.0, *flat)] = 0.0
             scaled[some] = margin
             observed[some] = scaled[some, 0]
-            below = (scaled[some] < observed[some, None]).sum(axis=1)
+            below = [np.count_nonzero(own < own[0]) for own in scaled[some]]
             for place in first + np.flatnonzero(below > ranks[some]):
                 observed[place] = np.partition(scaled[place], ranks[place])[ranks[place]]
     observed = np.where(np.isnan(statistics[0]), np.float32(np.nan), observed)
     return scaled.T, observed
 
 
+def _ends(values: FloatArray, few: int) -> tuple[FloatArray, FloatArray]:
+    """Return the smallest and the largest `few` of each row, in order.
+
+    A sample of a row says from where on its ends begin, and only what lies beyond that is ordered: 2.5 times as fast as
+    a partition of thousands. A row of which the sample was wrong is ordered whole.
+    """
+    rows, count = values.shape
+    if count < _SAMPLED * few:
+        ordered = np.sort(values, axis=1)
+        return ordered[:, :few], ordered[:, count - few :]
+    ordered = np.sort(values[:, ::_SAMPLED], axis=1)
+    part = few / _SAMPLED
+    reach = int(part + 2.0 * math.sqrt(part) + 1.0)  # two standard deviations more than are expected
+    ends = []
+    for bar, side in ((ordered[:, [reach]], -1.0), (ordered[:, [-1 - reach]], 1.0)):
+        beyond = values >= bar if side > 0.0 else values <= bar
+        sizes = np.array([np.count_nonzero(row) for row in beyond])
+        width = max(int(sizes.max()), few)
+        own = np.full((rows, width), np.inf)
+        start = np.arange(rows) * width - (np.cumsum(sizes) - sizes)
+        found = np.flatnonzero(beyond)
+        own.ravel()[np.arange(len(found)) + np.repeat(start, sizes)] = -side * values.ravel()[found]
+        own = np.sort(np.partition(own, few - 1, axis=1)[:, :few], axis=1)
+        for row in np.flatnonzero(sizes < few):
+            own[row] = np.sort(-side * values[row])[:few]
+        ends.append(own)
+    return ends[0], -ends[1][:, ::-1]
+
+
 def step_down(
-    scaled: NDArray[np.float32] | Sequence[NDArray[np.float32]], observed: NDArray[np.float32]
+    scaled: NDArray[np.float32] | Sequence[NDArray[np.float32]],
+    observed: NDArray[np.float32],
+    turned: NDArray[np.bool_] | None = None,
 ) -> FloatArray:
     """Return p-values that hold for a whole family: of each margin among the largest of those not larger than it.
 
     Margins are shuffles x questions, in one matrix or in several with some of the questions each. It is Westfall and
-    Young's step-down procedure. Questions without an answer (nan) belong to no family.
+    Young's step-down procedure. Questions without an answer (nan) belong to no family. Questions that are `turned` have
+    the opposite of the margins given.
 
     >>> shuffled = np.array([[3, 1], [1, 2], [0, 4], [0, 1]], dtype=np.float32)
     >>> step_down(shuffled, shuffled[0]).tolist()
@@ -295,8 +328,9 @@ def step_down(
     p_values = np.full(len(observed), np.nan)
     for place in order[::-1]:  # from the smallest margin: the largest among it and those below
         if known[place]:
-            best = np.maximum(best, columns[place])
-            p_values[place] = (best >= observed[place] * (1.0 - _CLOSE) - TIE).mean()
+            own = columns[place]
+            np.maximum(best, own if turned is None or not turned[place] else -own, out=best)
+            p_values[place] = np.count_nonzero(best >= observed[place] * (1.0 - _CLOSE) - TIE) / len(best)
     ranked = order[known[order]]
     p_values[ranked] = np.maximum.accumulate(p_values[ranked])
     return p_values

@@ -31,7 +31,7 @@ from voxaudit.stats.permutations import LEVEL, TIE, Block, Shuffles, margins, st
 from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
 _BLOCK = 4_000_000  # chances worked on at a time: bounds memory
-_CACHED = 8_000  # words times shuffles worked on at a time: what stays in the processor's cache
+_CACHED = 30_000  # words times shuffles worked on at a time: what stays in the processor's cache
 _ROUNDING = 1e-9
 
 PERMUTATIONS = 1_999
@@ -136,14 +136,13 @@ def excess_loss(
 def poisson_binomial(chances: FloatArray) -> FloatArray:
     """Return, row by row, the chance of 0, 1, 2 ... successes in independent draws with these chances."""
     rows, draws = chances.shape
-    distribution = np.zeros((rows, draws + 1))
-    distribution[:, 0] = 1.0
-    for draw in range(draws):
-        q = chances[:, draw, np.newaxis]
-        moved = distribution[:, : draw + 1] * q
-        distribution[:, : draw + 1] *= 1.0 - q
-        distribution[:, 1 : draw + 2] += moved
-    return distribution
+    distribution = np.zeros((draws + 1, rows))  # what a draw moves lies in one piece
+    distribution[0] = 1.0
+    for draw, q in enumerate(np.ascontiguousarray(chances.T)):
+        moved = distribution[: draw + 1] * q
+        distribution[: draw + 1] *= 1.0 - q
+        distribution[1 : draw + 2] += moved
+    return distribution.T
 
 
 def _tail(distribution: FloatArray, at_least: IntArray) -> FloatArray:
@@ -156,8 +155,8 @@ class Between:
     """What a group loses more of some words than all others, groups x words; nan where it was not tested.
 
     `gap` is the difference of the shares lost, `error` and `df` its standard error and degrees of freedom by Welch, `p`
-    the p-value by shuffles that it is not above 0; `scaled` (shuffles x groups x words) and `observed` are margins
-    for `step_down`.
+    the p-value by shuffles that it is not above 0; `observed` and `scaled` (groups x words x shuffles) are margins for
+    `step_down`, below 0 where the group loses less. Of two groups `scaled` has the first: the other's are the opposite.
     """
 
     gap: FloatArray
@@ -184,41 +183,59 @@ def between_groups(
     """
     from voxaudit.numeric import stdtr
 
-    shape = (groups, lost.shape[1])
+    words = lost.shape[1]
     pooled = lost.sum(axis=0) / np.maximum(said.sum(axis=0), 1.0)
-    # One column more: all words together, and how many of them a speaker would lose at these shares.
-    lost, said = np.column_stack([lost, lost.sum(axis=1)]), np.column_stack([said, said @ pooled])
-    parts = np.hstack([lost, said, lost**2, lost * said, said**2, said > 0.0]).T
-    all_ = parts.sum(axis=1).reshape(6, -1, 1)
-    # A word's shuffles lie side by side.
-    scaled = np.zeros((*shape, shuffles.permutations + 1), dtype=np.float32)
-    gap, error, df, p, observed = (np.full(shape, np.nan) for _ in range(5))
-    for number in range(groups):
-        if number == 0 or groups > 2:
-            blocks = [sums_of(parts, dealt) for _, dealt in _dealt(shuffles, group, number)]
-            sums = (np.hstack(blocks) if len(blocks) > 1 else blocks[0]).reshape(6, shape[1] + 1, -1)
-            real = [one[:, :-1, 0] for one in (sums, all_ - sums[..., :1])]
-            statistics, sides = _studentized(sums, all_, pooled[:, None])
-            tested = (np.minimum(real[0][5], real[1][5]) >= FEWEST_SPEAKERS) & (pooled > 0.0)
-            seen = np.where(tested, statistics[:, 0], np.nan)
-            statistics[:, 0] = seen
-        else:  # what one of two loses more the other loses less
-            sides, real, seen = sides[::-1], real[::-1], -seen
-        with np.errstate(divide="ignore", invalid="ignore"):
-            guard = stdtr(_freedom(real, [side[1] for side in sides]), -seen)
-            limits = _welch(real, [side[2] for side in sides])
-        if number == 0 or groups > 2:
-            margin, reached = margins(statistics.T, 2.0 * np.minimum(guard, 1.0 - guard))
-            more, as_much = statistics > 0.0, statistics >= seen[:, None] - TIE
-        else:  # margins are those of both tails
-            more, as_much = statistics < 0.0, statistics <= TIE - seen[:, None]
-        # Only more is asked for: less is more for the others.
-        np.copyto(scaled[number], margin.T, where=more)
-        observed[number] = np.where(seen > 0.0, reached, np.where(tested, 0.0, np.nan))
-        p[number] = np.where(tested, np.maximum(np.mean(as_much, axis=1), guard), np.nan)
-        difference = sides[0][0] - sides[1][0]
-        gap[number], error[number], df[number] = np.where(tested, [difference, *limits], np.nan)
-    return Between(gap, error, df, p, scaled.transpose(2, 0, 1), observed)
+    parts = _moments(lost.T, said.T)
+    # All words together, and how many of them a speaker would lose at these shares.
+    whole = _moments(lost.sum(axis=1)[None], (said @ pooled)[None])
+    pooled = pooled[:, None]
+    gap, error, df, p, observed = (np.full((groups, words), np.nan) for _ in range(5))
+    # What one of two groups loses more the other loses less.
+    signs = [1.0, -1.0] if groups == 2 else [1.0]
+    scaled = np.empty((groups // len(signs), words, shuffles.permutations + 1), dtype=np.float32)
+    step = max(1, _CACHED // scaled.shape[2])
+    for number, own in enumerate(scaled):
+        dealt = list(_dealt(shuffles, group, number))
+        every = [_spread_of_all(one) for one in _both(whole, dealt)]
+        real = [one[..., 0] for one in _both(parts, [(slice(1), (group == number)[:, None])])]
+        tested = (np.minimum(real[0][5], real[1][5]) >= FEWEST_SPEAKERS) & (pooled[:, 0] > 0.0)
+        sides = [_side(one, pooled[:, 0], spread[:, 0]) for one, spread in zip(real, every, strict=True)]
+        seen = np.where(tested, _over_error(*sides), np.nan)
+        freedom, limits = _freedom(real, [side[1] for side in sides]), _welch(real)
+        guards = [stdtr(freedom, -sign * seen) for sign in signs]
+        allowed = 2.0 * np.minimum(guards[0], 1.0 - guards[0])
+        reached, as_much = np.empty(words), np.empty((len(signs), words))
+        for first in range(0, words, step):
+            some = slice(first, first + step)
+            sums = _both(parts[:, some], dealt)
+            statistics = _over_error(
+                *(_side(one, pooled[some], spread) for one, spread in zip(sums, every, strict=True))
+            )
+            statistics[:, 0] = seen[some]
+            both, reached[some] = margins(statistics.T, allowed[some])
+            np.copysign(both.T, statistics.astype(np.float32), out=own[some])
+            as_much[:, some] = [
+                [np.count_nonzero(sign * row >= sign * row[0] - TIE) for row in statistics] for sign in signs
+            ]
+        as_much /= own.shape[1]
+        for side, (sign, guard) in enumerate(zip(signs, guards, strict=True), number):
+            found = np.maximum(as_much[side - number], guard), sign * (sides[0][0] - sides[1][0]), *limits
+            p[side], gap[side], error[side], df[side] = np.where(tested, found, np.nan)
+            observed[side] = np.where(sign * seen > 0.0, reached, np.where(tested, 0.0, np.nan))
+    return Between(gap, error, df, p, scaled, observed)
+
+
+def _moments(lost: FloatArray, said: FloatArray) -> FloatArray:
+    """Return what is summed over speakers (the last axis), kind by kind, and whether a speaker said a word."""
+    return np.stack([lost, said, lost**2, lost * said, said**2, said > 0.0])
+
+
+def _both(parts: FloatArray, dealt: Sequence[Block]) -> tuple[FloatArray, FloatArray]:
+    """Return the sums of a group and of all others (kinds x words x shuffles), as it is shuffled."""
+    flat = parts.reshape(-1, parts.shape[2])
+    blocks = [sums_of(flat, block) for _, block in dealt]
+    sums = (np.hstack(blocks) if len(blocks) > 1 else blocks[0]).reshape(*parts.shape[:2], -1)
+    return sums, parts.sum(axis=2, keepdims=True) - sums
 
 
 def _dealt(shuffles: Shuffles, group: IntArray, number: int) -> Iterable[Block]:
@@ -231,33 +248,13 @@ def _dealt(shuffles: Shuffles, group: IntArray, number: int) -> Iterable[Block]:
     )
 
 
-def _studentized(
-    sums: FloatArray, all_: FloatArray, pooled: FloatArray
-) -> tuple[FloatArray, list[tuple[FloatArray, ...]]]:
-    """Return the differences of shares over their standard errors, words x shuffles, and what was observed (`_side`).
-
-    `sums` are a group's, `all_` everybody's; the last word is all of them together.
-    """
-    statistics = np.empty((sums.shape[1] - 1, sums.shape[2]))
-    step = max(1, _CACHED // sums.shape[2])
+def _over_error(here: tuple[FloatArray, FloatArray], there: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Return the differences of the shares of two sides over their standard errors (`_side`)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        every = [_spread_of_all(one) for one in (sums[:, -1:], all_[:, -1:] - sums[:, -1:])]
-
-        def sides(words: slice, shuffles: slice) -> list[tuple[FloatArray, ...]]:
-            own = sums[:, words, shuffles]
-            return [
-                _side(one, pooled[words], spread[:, shuffles])
-                for one, spread in zip((own, all_[:, words] - own), every, strict=True)
-            ]
-
-        for first in range(0, len(statistics), step):
-            some = slice(first, min(first + step, len(statistics)))
-            here, there = sides(some, slice(None))
-            statistics[some] = (here[0] - there[0]) / np.sqrt(here[1] + there[1])
-        # Where one side does not say the word, nothing speaks for a difference.
-        statistics[~np.isfinite(statistics)] = 0.0
-        observed = sides(slice(len(statistics)), slice(1))
-    return statistics, [tuple(value[:, 0] for value in side) for side in observed]
+        statistics = (here[0] - there[0]) / np.sqrt(here[1] + there[1])
+    # Where one side does not say the word, nothing speaks for a difference.
+    statistics[~np.isfinite(statistics)] = 0.0
+    return np.asarray(statistics)
 
 
 @lru_cache(maxsize=1)
@@ -277,16 +274,22 @@ def together(parts: Sequence[Between]) -> FloatArray:
         np.concatenate([values.ravel() for values in some])
         for some in zip(*((one.gap, one.error, one.df, one.p) for one in parts), strict=True)
     )
-    scaled = [one.scaled.reshape(len(one.scaled), -1) for one in parts]
+    # All groups and words of a part are one row of questions; of two groups the second asks the opposite.
+    scaled = [
+        one.scaled.reshape(-1, one.scaled.shape[2]).T
+        for one in parts
+        for _ in range(len(one.gap) // len(one.scaled))
+    ]
+    turned = np.concatenate(
+        [np.repeat(np.arange(len(one.gap)) >= len(one.scaled), one.gap.shape[1]) for one in parts]
+    )
     observed = np.concatenate([one.observed.ravel() for one in parts]).astype(np.float32)
     reach = stdtrit(df, 1.0 - LEVEL / 2.0 / max(1, int((~np.isnan(p)).sum()))) * error
-    return np.array([gap, gap - reach, gap + reach, p, np.fmax(step_down(scaled, observed), p)])
+    return np.array([gap, gap - reach, gap + reach, p, np.fmax(step_down(scaled, observed, turned), p)])
 
 
-def _side(
-    sums: FloatArray, pooled: FloatArray, every: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the share lost of each word, its variance if it were `pooled`, and that over speakers.
+def _side(sums: FloatArray, pooled: FloatArray, every: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the share lost of each word, and its variance if it were `pooled`.
 
     If it were `pooled`, occurrences that are lost each on its own would spread as they do at that share, and speakers
     in proportion to it (at most twice or half as much as they do): a group of six that loses none of a rare word has no
@@ -295,45 +298,65 @@ def _side(
     many words some seem to spread little.
     """
     lost, said = sums[:2]
-    share, variance = _variance(sums)
-    beyond = np.maximum(variance - share * (1.0 - share) / said, share**2 * every)
-    scale = np.clip(pooled * said / np.maximum(lost, 0.5), 0.5, 2.0) ** 2
-    return share, pooled * (1.0 - pooled) / said + scale * np.maximum(beyond, 0.0), variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # In place: of millions of shuffles more time goes into fresh memory than into sums.
+        share, beyond = _variance(sums)
+        beyond -= share * (1.0 - share) / said
+        least = share * share
+        least *= every
+        np.maximum(beyond, least, out=beyond)
+        scale = pooled * said
+        scale /= np.maximum(lost, 0.5)
+        np.clip(scale, 0.5, 2.0, out=scale)
+        scale *= scale
+        beyond *= scale
+        beyond += pooled * (1.0 - pooled) / said
+        return share, beyond
 
 
 def _spread_of_all(sums: FloatArray) -> FloatArray:
     """Return how much speakers differ in all words together: the variance beyond chance over the share squared."""
-    share, variance = _variance(sums)
-    return np.asarray(np.nan_to_num(np.maximum(variance / share**2 - 1.0 / sums[0], 0.0)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share, variance = _variance(sums)
+        return np.asarray(np.nan_to_num(np.maximum(variance / share**2 - 1.0 / sums[0], 0.0)))
 
 
 def _variance(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the share lost, and its variance over speakers."""
+    """Return the share lost, and its variance over speakers: 0 where one said the word."""
     lost, said, lost_lost, lost_said, said_said, speakers = sums
     share = lost / said
-    off = np.maximum(lost_lost - 2.0 * share * lost_said + share**2 * said_said, 0.0)
-    return share, np.where(speakers > 1.0, speakers / (speakers - 1.0) * off / said**2, 0.0)
+    off = share * said_said
+    off -= 2.0 * lost_said
+    off *= share
+    off += lost_lost
+    np.maximum(off, 0.0, out=off)
+    off /= said * said
+    off *= speakers / np.maximum(speakers - 1.0, 1.0)
+    off *= speakers > 1.0
+    return share, off
 
 
-def _welch(sums: list[FloatArray], spreads: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+def _welch(sums: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Return the standard error of a difference of shares and its degrees of freedom.
 
     A share spreads at least as much as independent draws of its own, half a loss being added to those seen; degrees of
     freedom are Welch's, or those for equal spreads where they are fewer, as in `ttests.welch`.
     """
-    shares = [(one[0] + 0.5) / (one[1] + 1.0) for one in sums]
-    variances = [
-        np.maximum(spread, share * (1.0 - share) / one[1])
-        for one, spread, share in zip(sums, spreads, shares, strict=True)
-    ]
-    alike = [1.0 / one[5] for one in sums]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = [(one[0] + 0.5) / (one[1] + 1.0) for one in sums]
+        variances = [
+            np.maximum(_variance(one)[1], share * (1.0 - share) / one[1])
+            for one, share in zip(sums, shares, strict=True)
+        ]
+        alike = [1.0 / one[5] for one in sums]
     return np.sqrt(variances[0] + variances[1]), np.minimum(_freedom(sums, variances), _freedom(sums, alike))
 
 
-def _freedom(sums: list[FloatArray], variances: list[FloatArray]) -> FloatArray:
+def _freedom(sums: Sequence[FloatArray], variances: Sequence[FloatArray]) -> FloatArray:
     """Return the degrees of freedom of the sum of two variances, by Kish's numbers of speakers."""
-    first, second = (kish_freedom(one[1], one[4]) for one in sums)
-    return satterthwaite(variances[0], first, variances[1], second)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first, second = (kish_freedom(one[1], one[4]) for one in sums)
+        return satterthwaite(variances[0], first, variances[1], second)
 
 
 def excess_p(
@@ -389,8 +412,10 @@ class Tally:
         self._lost.append(self._by_cell(heard.lost_pairs))
         self._pairs_lost += heard.lost_pairs
         self._pairs_expected += heard.expected
-        entries = np.flatnonzero((heard.lost > 0) & self.allowed[self.part.word])
-        self._examples.append(self._first(entries))
+        if self.most_examples:
+            self._examples.append(
+                self._first(np.flatnonzero((heard.lost > 0) & self.allowed[self.part.word]))
+            )
         if self.sounds is not None:
             self._sound_lost.append(self._by_group(self._by_sound(heard.lost_pairs, self.sounds)))
 
@@ -459,18 +484,21 @@ class Tally:
         return totals
 
     def _labeled(self, columns: Mapping[str, Any]) -> pl.DataFrame:
-        return pl.DataFrame(columns).with_columns(
-            pl.lit(value).alias(key) for key, value in self.labels.items()
-        )
+        rows = len(next(iter(columns.values())))
+        labels = {key: pl.Series([value]).new_from_index(0, rows) for key, value in self.labels.items()}
+        return pl.DataFrame({**columns, **labels})
 
     def counts(self) -> pl.DataFrame:
         """Return words, how often each was said and, by setting, heard, as `drops_of` takes them."""
         group, word = np.divmod(self._cells, self._size)
-        names = {"group": self.groups.gather(group), "word": self.part.clean.vocabulary.gather(word)}
-        return self._labeled(names).with_columns(
-            pl.Series("original", self._by_cell(self.part.said).astype(np.int64)),
-            pl.Series("settings", [self._settings]).new_from_index(0, len(word)),
-            pl.Series("counts", np.column_stack(self._counts)).arr.to_list(),
+        return self._labeled(
+            {
+                "group": self.groups.gather(group),
+                "word": self.part.clean.vocabulary.gather(word),
+                "original": self._by_cell(self.part.said).astype(np.int64),
+                "settings": pl.Series([self._settings]).new_from_index(0, len(word)),
+                "counts": pl.Series(np.column_stack(self._counts)).arr.to_list(),
+            }
         )
 
     def losses(self) -> pl.DataFrame:

@@ -115,13 +115,14 @@ def hallucination(
         notes.append(Note(LISTENED, said, {"utterances": len(quiet)}))
     trials, cases, more = detect(frame, pairs, stretch, quiet)
     notes += more
-    over_all = read.in_order(_rates(trials, ["recognizer"], confidence))
+    asked = [attributes] if isinstance(attributes, str) else list(attributes)
+    cells = _cells(trials, [read.column(name) for name in asked])
+    over_all = read.in_order(_rates(cells, ["recognizer"], confidence))
     findings = list(_findings(read, over_all))
     tables = [_rate_table("rates", "Invented words by recognizer", over_all, [])]
     if len(read.scenarios) > 1:
-        rates = read.in_order(_rates(trials, ["recognizer", "scenario"], confidence))
+        rates = read.in_order(_rates(cells, ["recognizer", "scenario"], confidence))
         tables.append(_rate_table("scenarios", "Invented words by scenario", rates, ["scenario"]))
-    asked = [attributes] if isinstance(attributes, str) else list(attributes)
     for name in asked:
         column = read.column(name)
         tables.append(
@@ -129,7 +130,7 @@ def hallucination(
                 f"groups-{name}",
                 f"Invented words by {name}",
                 _rates(
-                    trials.with_columns(group=trials[column].cast(pl.String)),
+                    cells.with_columns(group=cells[column].cast(pl.String)),
                     ["recognizer", "group"],
                     confidence,
                 ),
@@ -354,27 +355,39 @@ def silent_utterances(run: Run | None, ids: Sequence[str]) -> tuple[list[str], s
 # The numbers
 
 
-def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:
+def _cells(trials: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Return the sums of a speaker's trials, which all tables put together: four kinds of every trial are many."""
+    keys = dict.fromkeys(("recognizer", "scenario", "speaker", *columns))
+    return trials.group_by(*keys, maintain_order=True).agg(
+        pl.col(f"{kind}_{what}" for kind in KINDS for what in ("words", "cases")).sum(),
+        total(*(f"{kind}_minutes" for kind in KINDS)),
+        *((pl.col(f"{kind}_minutes") > 0.0).sum().alias(f"{kind}_trials") for kind in KINDS),
+    )
+
+
+def _rates(cells: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:
     """Return kind, `by`, cases, words, minutes, rate, low, high, trials, speakers; without kinds that cannot occur.
 
     Without a case the upper limit is that of cases per minute: so many trials without one leave that many open.
     """
     parts = []
     for kind in KINDS:
-        table = trials.filter(pl.col(f"{kind}_minutes") > 0.0).select(
+        table = cells.filter(pl.col(f"{kind}_trials") > 0).select(
             *by,
             "speaker",
-            words=pl.col(f"{kind}_words").cast(pl.Float64),
-            cases=pl.col(f"{kind}_cases"),
-            minutes=pl.col(f"{kind}_minutes"),
+            **{what: pl.col(f"{kind}_{what}") for what in ("words", "cases", "minutes", "trials")},
         )
         if table.is_empty():
             continue
-        sums = table.group_by(by, maintain_order=True).agg(
-            total("cases", "words", "minutes"), trials=pl.len()
-        )
+        sums = table.group_by(by, maintain_order=True).agg(total("cases", "words", "minutes", "trials"))
         limits = rate_intervals(
-            table, by, errors="words", words="minutes", most=np.inf, confidence=confidence
+            table,
+            by,
+            errors="words",
+            words="minutes",
+            utterances="trials",
+            most=np.inf,
+            confidence=confidence,
         )
         found = sums.join(limits, on=by, how="left", nulls_equal=True, maintain_order="left").with_columns(
             kind=pl.lit(kind),
@@ -385,7 +398,7 @@ def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.Dat
             .then(pl.col("ci_high") * pl.col("trials") / pl.col("minutes"))
             .otherwise(pl.col("ci_high")),
         )
-        parts.append(found.drop("ci_low", "ci_high").with_columns(pl.col("words").cast(pl.Int64)))
+        parts.append(found.drop("ci_low", "ci_high"))
     return pl.concat(parts)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Unpack
 
@@ -222,19 +223,17 @@ def weighed(
         some = pairs.take(rows)
         parts.append((rows, some, weigh(some, own)))
     matters = _matters(frame, parts)
-    counts: dict[str, IntArray] = {}
-    for what in COUNTED:
-        table = np.empty((frame.height, len(CLASSES)), dtype=np.int64)
-        for rows, some, found in parts:
-            table[rows] = getattr(found, what)[some.pair]
-        counts |= {f"{kind}_{what}": table[:, place] for place, kind in enumerate(CLASSES)}
+    errors = np.zeros(frame.height, dtype=np.int64)
+    for rows, some, found in parts:
+        errors[rows] = found.errors.sum(axis=1)[some.pair]
     trials = frame.with_columns(
-        pl.Series("serious", matters).cast(pl.Int64), pl.lit(1, pl.Int64).alias("trials"), *_series(counts)
+        pl.Series("serious", matters).cast(pl.Int64),
+        pl.lit(1, pl.Int64).alias("trials"),
+        *_counts(frame, parts),
     ).with_columns(
         **{f"keyword_{what}": pl.sum_horizontal(f"{kind}_{what}" for kind in HEAVY) for what in COUNTED}
     )
-    errors = sum(counts[f"{kind}_errors"] for kind in CLASSES)
-    return trials, _cases(frame, pairs, matters, np.asarray(errors)), _found_terms(frame, parts, weights)
+    return trials, _cases(frame, pairs, matters, errors), _found_terms(frame, parts, weights)
 
 
 COUNTED = ("said", "heard", "kept", "errors")
@@ -242,8 +241,13 @@ _Parts = Sequence[tuple[IntArray, Pairs, Weighed]]
 """For each language its rows, their pairs, and what these weigh."""
 
 
-def _series(counts: Mapping[str, IntArray]) -> Iterator[pl.Series]:
-    return (pl.Series(name, np.ascontiguousarray(values)) for name, values in counts.items())
+def _counts(frame: pl.DataFrame, parts: _Parts) -> Iterator[pl.Series]:
+    """Yield what is counted of every class, a column each."""
+    for what, (place, kind) in product(COUNTED, enumerate(CLASSES)):
+        column = np.zeros(frame.height, dtype=np.int32)
+        for rows, some, found in parts:
+            column[rows] = getattr(found, what)[some.pair, place]
+        yield pl.Series(f"{kind}_{what}", column)
 
 
 def _matters(frame: pl.DataFrame, parts: _Parts) -> BoolArray:
@@ -349,7 +353,8 @@ def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.Dat
     # Whole numbers, summed by speaker first: eight kinds of every trial are many rows. Trials count in which a kind was
     # said.
     people = trials.group_by(*by, "speaker", maintain_order=True).agg(
-        pl.col(counts).sum(), **{f"{kind}_trials": (pl.col(f"{kind}_said") > 0).sum() for kind in kinds}
+        pl.col(counts).cast(pl.Int64).sum(),
+        **{f"{kind}_trials": (pl.col(f"{kind}_said") > 0).sum() for kind in kinds},
     )
     long = pl.concat(
         people.select(
@@ -381,9 +386,9 @@ def _share_table(
 ) -> Table:
     """Return the share of utterances with an error that matters, beside the error rates of keywords and all words."""
     sums = trials.group_by(by, maintain_order=True).agg(
-        pl.col("serious", "trials", "keyword_errors", "keyword_said").sum(),
-        errors=pl.sum_horizontal(f"{kind}_errors" for kind in CLASSES).sum(),
-        words=pl.sum_horizontal(f"{kind}_said" for kind in CLASSES).sum(),
+        pl.col("serious", "trials", "keyword_errors", "keyword_said").cast(pl.Int64).sum(),
+        errors=pl.sum_horizontal(f"{kind}_errors" for kind in CLASSES).cast(pl.Int64).sum(),
+        words=pl.sum_horizontal(f"{kind}_said" for kind in CLASSES).cast(pl.Int64).sum(),
     )
     limits = rate_intervals(trials, by, errors="serious", words="trials", most=1.0, confidence=confidence)
     table = sums.join(limits, on=by, how="left", nulls_equal=True, maintain_order="left").with_columns(

@@ -237,7 +237,8 @@ def _localized(work: _Work, where: str, fdr: float, attribute: str | None) -> Lo
         raise VoxauditError(
             f"{where}: no word to count: all clean transcripts are empty, or hold none of the words asked for"
         )
-    found = _compared(_adjusted(pl.concat(work.words)), work.between)
+    drops = drops_of(pl.concat(work.words), work.omega).hstack(pl.concat(work.losses))
+    found = _compared(_adjusted(drops), work.between)
     ungrouped = f"{counted(trials.ungrouped, 'utterance')} without a value for `{attribute}` left out"
     return Localization(
         found,
@@ -280,6 +281,7 @@ class _Work:
     omega: float
     want_phonemes: bool
     words: list[pl.DataFrame] = field(default_factory=list)
+    losses: list[pl.DataFrame] = field(default_factory=list)
     between: list[tuple[int, tuple[Between, IntArray] | None]] = field(default_factory=list)
     """Groups compared: the first row of the words, the comparison, and its rows."""
     phonemes: list[pl.DataFrame] = field(default_factory=list)
@@ -297,9 +299,9 @@ class _Work:
             self.notes.append(f"{name}: every clean transcript is empty: nothing can be lost")
             return
         sounds = self._sounds(name, clean)
-        for perturbation, disturbed in self.trials.disturbed(heard, self.rule, clean.vocabulary):
+        for perturbation, disturbed in self.trials.disturbed(heard, self.rule, clean):
             used = clean.texts.is_not_null().to_numpy().copy()
-            for answers in disturbed.values():
+            for answers, _ in disturbed.values():
                 used &= answers.answered
             labels = {"recognizer": name, "perturbation": perturbation}
             if not used.all():
@@ -315,15 +317,18 @@ class _Work:
                 self.most_examples,
                 labels,
             )
-            for setting, answers in disturbed.items():
-                tally.add(setting, hear(part, answers))
+            for setting, found in disturbed.items():
+                tally.add(setting, hear(part, *found))
             if tally.is_empty:
                 self.notes.append(f"{name}, {perturbation}: no clean word is left to count")
                 continue
             self.between.append((sum(table.height for table in self.words), tally.between()))
-            self.words.append(drops_of(tally.counts(), self.omega).hstack(tally.losses()))
-            lost = tally.examples(utterances["utterance"])
-            self.examples.append(lost.join(heard.ids, on=["perturbation", "setting"], maintain_order="left"))
+            self.words.append(tally.counts())
+            self.losses.append(tally.losses())
+            if self.most_examples:
+                lost = tally.examples(utterances["utterance"])
+                lost = lost.join(heard.ids, on=["perturbation", "setting"], maintain_order="left")
+                self.examples.append(lost)
             if sounds is not None:
                 self.phonemes.append(tally.phonemes())
 
@@ -540,22 +545,15 @@ def _words(found: Localization, names: Sequence[str], top: int) -> Table:
     keys = [*CELL, "word"]
     clean, drop = ("original", "heard clean", "count"), ("drop", "heard less often by", "count")
     if "lost" not in words.columns:
-        ordered = words.sort("drop", *keys, descending=[True, *[False] * len(keys)])
+        by: list[Any] = ["drop", *keys]
+        down = [True, *[False] * len(keys)]
         shown: list[Any] = [clean, ("minimum", "at worst", "count"), drop, ("setting", "at setting")]
     else:
-        ordered = (
-            words.with_columns(verdict=_verdict(found.fdr))
-            .filter(pl.col("lost") > 0)
-            .sort(
-                pl.col("verdict") == "shown",
-                "lost",
-                "lost_rate",
-                *keys,
-                descending=[True, True, True, *[False] * len(keys)],
-            )
-        )
+        words = words.with_columns(verdict=_verdict(found.fdr)).filter(pl.col("lost") > 0)
+        by = [pl.col("verdict") == "shown", "lost", "lost_rate", *keys]
+        down = [True, True, True, *[False] * len(keys)]
         between: list[Any] = []
-        if words["group"].n_unique() > 1:
+        if found.words["group"].n_unique() > 1:
             between = [("gap", "more than others", "points"), ("p_group_adjusted", "between groups", "p")]
         shown = [
             clean,
@@ -568,13 +566,14 @@ def _words(found: Localization, names: Sequence[str], top: int) -> Table:
             *between,
         ]
     note = (
-        f"The first {top:,} of {ordered.height:,} words and perturbations. " if ordered.height > top else ""
+        f"The first {top:,} of {words.height:,} words and perturbations. " if words.height > top else ""
     ) + (
         "Words that a test shows come first. Heard less often by: in the disturbed transcripts of all speakers together"
         f" (AequeVox, Algorithm 2); more than {found.omega:g} times is called non-robust."
     )
     columns = [*names, "word", *shown]
-    return tabulate("words", "Words that get lost most", ordered.head(top), columns, note=note)
+    first = words.select(pl.arg_sort_by(by, descending=down).head(top)).to_series()
+    return tabulate("words", "Words that get lost most", words[first], columns, note=note)
 
 
 def _verdict(fdr: float) -> pl.Expr:

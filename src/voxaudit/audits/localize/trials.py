@@ -19,7 +19,7 @@ from voxaudit.perturb.scenario_id import (
     read_setting,
     show_setting,
 )
-from voxaudit.score.lost_words import CELL, IntArray, Words, words_of
+from voxaudit.score.lost_words import CELL, Clean, IntArray, Words, lost_entries, words_of
 from voxaudit.score.normalize import Normalizer, normalize_column
 from voxaudit.tables import collect, require_columns
 
@@ -75,9 +75,10 @@ class Trials:
         return self.people["group"].unique().sort()
 
     def disturbed(
-        self, heard: Heard, rule: Normalizer, vocabulary: pl.Series
-    ) -> Iterator[tuple[str, dict[str, Words]]]:
-        """Yield perturbations with the words of their normalized texts by setting, in the order of the clean ones.
+        self, heard: Heard, rule: Normalizer, said: Clean
+    ) -> Iterator[tuple[str, dict[str, tuple[Words, IntArray]]]]:
+        """Yield perturbations with the words of their normalized texts by setting, in the order of the clean ones, and
+        which of those were lost.
 
         Of a file as many are read at a time as are no more than `ROWS_AT_A_TIME`, one at least; those become words
         together, as a call for each scenario costs more than its texts do.
@@ -97,14 +98,15 @@ class Trials:
             at = np.full(len(ids) * clean.height, -1)
             at[number.astype(np.int64) * clean.height + answers["row"].to_numpy()] = np.arange(answers.height)
             texts = answers["heard"].gather(pl.Series(at).replace(-1, None))
-            words = words_of(normalize_column(texts, rule), vocabulary)
-            first = iter(range(0, len(at), max(1, clean.height)))
+            words = words_of(normalize_column(texts, rule), said.vocabulary)
+            starts = range(0, len(at), max(1, clean.height))
+            lost = zip(starts, lost_entries(said, words), strict=True)
             for name, settings in some:
                 yield (
                     name,
                     {
-                        setting: words.texts(start, start + clean.height)
-                        for setting, start in zip(settings, first, strict=False)
+                        setting: (words.texts(start, start + clean.height), entries)
+                        for setting, (start, entries) in zip(settings, lost, strict=False)
                     },
                 )
 

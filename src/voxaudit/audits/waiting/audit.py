@@ -87,7 +87,10 @@ def waiting(
     read = read_trials(source, more=("seconds", "failure", "trace"), **filters)
     trials, notes = _timed(read, give_up, vad)
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
-    grouped = trials.with_columns(**{f"@{name}": pl.col(read.column(name)).cast(pl.String) for name in asked})
+    grouped = trials.with_columns(
+        _speaker=pl.col("speaker").rank("dense"),
+        **{f"@{name}": pl.col(read.column(name)).cast(pl.String) for name in asked},
+    )
     by = {
         "recognizers": ["recognizer"],
         **({"scenarios": ["recognizer", "scenario"]} if len(read.scenarios) > 1 else {}),
@@ -179,23 +182,21 @@ def _percentiles(trials: pl.DataFrame, keys: Sequence[str], confidence: float) -
     A percentile that falls on a trial without an answer is the limit, with `at_least`.
     """
     rows = []
-    asked = trials.filter(pl.col("waited_s").is_not_null()).select(
-        *keys, "speaker", "failed", "waited_s", "counted_s", "audio_s"
-    )
-    for about, part in parts(asked, keys):
-        speaker = speaker_numbers(part)
-        row = about | {"failed": int(part["failed"].sum()), "at_least": ""}
-        most = float(part["counted_s"].max())  # type: ignore[arg-type]
+    asked = trials.filter(pl.col("waited_s").is_not_null())
+    columns = ("failed", "waited_s", "counted_s", "audio_s")
+    for about, (speaker, failed, waited, counted_s, audio) in parts(asked, keys, *columns):
+        row = about | {"failed": int(failed.sum()), "at_least": ""}
+        numbers = speaker_numbers(speaker)
         for name, share in SHARES.items():
-            found = quantile_limits(part["waited_s"].to_numpy(), speaker, share, confidence)
-            row[name] = most if np.isinf(found[0]) else found[0]
+            found = quantile_limits(waited, numbers, share, confidence)
+            row[name] = float(counted_s.max()) if np.isinf(found[0]) else found[0]
             row["at_least"] += f"{name} " if np.isinf(found[0]) else ""
             row |= {f"{name}_low": number_or_none(found[1]), f"{name}_high": number_or_none(found[2])}
-        timed = part.filter(pl.col("audio_s") > 0.0)
+        timed = audio > 0.0
         row["speed"] = row["speed_p95"] = None
-        if timed.height:
-            row["speed"] = float(timed["counted_s"].sum()) / float(timed["audio_s"].sum())
-            speed = np.sort((timed["waited_s"] / timed["audio_s"]).to_numpy())
+        if timed.any():
+            row["speed"] = float(counted_s[timed].sum()) / float(audio[timed].sum())
+            speed = np.sort(waited[timed] / audio[timed])
             row["speed_p95"] = number_or_none(quantile(speed, 0.95))
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -16,7 +16,7 @@ from voxaudit.score.run import normalizer_of
 from voxaudit.score.speech_activity import end_of_speech, of_recordings
 from voxaudit.score.table import score_columns
 from voxaudit.stats.bootstrap import change_interval
-from voxaudit.stats.cells import IntArray
+from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.quantiles import quantile_limits
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.wording import in_points
@@ -61,33 +61,39 @@ def traced(read: Scores, vad: bool) -> pl.DataFrame:
     return frame.with_columns(pl.Series(name, values, pl.Float64) for name, values in own.items())
 
 
-def speaker_numbers(part: pl.DataFrame) -> IntArray | None:
-    """Return the speakers of trials as numbers without gaps, in order; None where one is unknown."""
-    if part["speaker"].null_count():
-        return None
-    return np.asarray(np.unique(part["_speaker"].to_numpy(), return_inverse=True)[1])
+def speaker_numbers(speaker: FloatArray) -> IntArray | None:
+    """Return speakers (`_speaker`) as numbers without gaps, in order; None where one is unknown."""
+    return None if np.isnan(speaker).any() else np.unique(speaker, return_inverse=True)[1]
 
 
-def parts(trials: pl.DataFrame, keys: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    """Yield the trials of every combination of `keys`, with what they are: its values, trials, speakers."""
-    trials = trials.with_columns(_speaker=pl.col("speaker").rank("dense"))
-    for values, part in trials.group_by(keys, maintain_order=True):
-        people = part["_speaker"].drop_nulls().n_unique()
-        yield dict(zip(keys, values, strict=True)) | {"trials": part.height, "speakers": people}, part
+def parts(trials: pl.DataFrame, keys: Sequence[str], *columns: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield every combination of `keys`, with how many trials and speakers it has, and columns of its trials as arrays.
+
+    The first array is `_speaker`, the speakers' numbers.
+    """
+    lists = trials.group_by(keys, maintain_order=True).agg(pl.col("_speaker").cast(pl.Float64), *columns)
+    for row in zip(*lists.get_columns(), strict=True):
+        speaker, *values = (one.to_numpy() for one in row[len(keys) :])
+        people = len(np.unique(speaker[~np.isnan(speaker)]))
+        yield (
+            dict(zip(keys, row, strict=False)) | {"trials": len(speaker), "speakers": people},
+            (speaker, *values),
+        )
 
 
 def listened(trials: pl.DataFrame, keys: Sequence[str], confidence: float) -> pl.DataFrame:
     """Return what traces tell for every combination of `keys`."""
     rows = []
-    for about, part in parts(trials, keys):
-        row = about
-        for name, share in (("first_s", 0.5), ("first_s", 0.95), ("final_s", 0.5), ("final_s", 0.95)):
-            timed = part.filter(pl.col(name).is_not_null())
-            found: tuple[Any, Any, Any] = (None, None, None)
-            if timed.height:
-                found = quantile_limits(timed[name].to_numpy(), speaker_numbers(timed), share, confidence)
-            key = f"{name[:-2]}_p{100 * share:.0f}"
-            row |= {key: found[0], f"{key}_low": found[1], f"{key}_high": found[2]}
+    for row, (speaker, *timed) in parts(trials, keys, "first_s", "final_s"):
+        for name, seconds in zip(("first", "final"), timed, strict=True):
+            there = ~np.isnan(seconds)
+            for share in (0.5, 0.95):
+                found: tuple[Any, Any, Any] = (None, None, None)
+                if there.any():
+                    who = speaker_numbers(speaker[there])
+                    found = quantile_limits(seconds[there], who, share, confidence)
+                key = f"{name}_p{100 * share:.0f}"
+                row |= {key: found[0], f"{key}_low": found[1], f"{key}_high": found[2]}
         rows.append(row)
     frame = pl.DataFrame(rows, infer_schema_length=None)
     for name, top, below in (("taken", "taken_back", "final_words"), ("cut", "cuts", "traces")):
