@@ -224,7 +224,7 @@ def _constant_columns(design: FloatArray, rows: FloatArray, speaker: IntArray) -
 
 
 def _constant(errors: FloatArray, words: FloatArray) -> float:
-    from voxaudit.numeric import gammaln  # half a second that most questions do without
+    from voxaudit.numeric import gammaln
 
     if max(words.max(), errors.max()) > 10_000:
         return float(errors @ np.log(words) - gammaln(errors + 1.0).sum())
