@@ -95,3 +95,25 @@ numeric._alone = lambda package, *names: load(package, *(name for name in names 
     found = printed(one_less)
     assert found[:-1] == printed()[:-1]
     assert found[-1] == "special"
+
+
+def test_threads_may_come_at_once():
+    """Recordings are measured by several threads, while another imports scipy itself."""
+    code = """
+import sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from voxaudit import numeric
+sys.setswitchinterval(1e-6)
+start = threading.Barrier(8)
+def one(number):
+    start.wait()
+    if number == 0:
+        return import_module("scipy.special").gammaincinv(2.0, 0.5)
+    return numeric.gammaincinv(2.0, 0.5)
+with ThreadPoolExecutor(8) as pool:
+    print(len(set(pool.map(one, range(8)))))
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert (done.stdout, done.stderr) == ("1\n", "")

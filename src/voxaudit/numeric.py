@@ -2,8 +2,8 @@
 wrapper, a fifth of a second of every command and worker.
 
 They are scipy's compiled functions and give the same bits: `stdtr`, `ndtri` and all others of `scipy.special` that are
-ufuncs, real Fourier transforms, recursive filters, a sparse
-product. A scipy that has them elsewhere is imported as a whole.
+ufuncs, real Fourier transforms, recursive filters, a sparse product. A scipy that has them elsewhere is imported as a
+whole.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
+from importlib import _bootstrap, import_module
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -132,17 +132,18 @@ def _alone(package: str, *names: str) -> ModuleType | None:
     They are left where an import looks for them, so that the package finds them should it be imported.
     """
     folder = str(Path(import_module("scipy").__path__[0], *package.split(".")[1:]))
-    before = set(sys.modules)
-    try:
-        for name in (f"{package}.{name}" for name in names):
-            if name not in sys.modules:
-                spec: ModuleSpec = PathFinder.find_spec(name, [folder])  # type: ignore[assignment]
-                module = module_from_spec(spec)
-                spec.loader.exec_module(module)  # type: ignore[union-attr]
-                sys.modules[name] = module
-        return sys.modules[name]
-    except (AttributeError, ImportError):  # what was loaded by halves must not be found
-        for name in set(sys.modules) - before:
-            if name.startswith(f"{package}."):
-                del sys.modules[name]
-        return None
+    with _bootstrap._ModuleLockManager(package):  # type: ignore[attr-defined]  # as an import of the package does: threads come at once
+        before = set(sys.modules)
+        try:
+            for name in (f"{package}.{name}" for name in names):
+                if name not in sys.modules:
+                    spec: ModuleSpec = PathFinder.find_spec(name, [folder])  # type: ignore[assignment]
+                    module = module_from_spec(spec)
+                    spec.loader.exec_module(module)  # type: ignore[union-attr]
+                    sys.modules[name] = module
+            return sys.modules[name]
+        except (AttributeError, ImportError):  # what was loaded by halves must not be found
+            for name in set(sys.modules) - before:
+                if name.startswith(f"{package}."):
+                    del sys.modules[name]
+            return None

@@ -116,7 +116,7 @@ def hallucination(
     trials, cases, more = detect(frame, pairs, stretch, quiet)
     notes += more
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
-    cells = _cells(trials, [read.column(name) for name in asked])
+    cells = _cells(trials)
     over_all = read.in_order(_rates(cells, ["recognizer"], confidence))
     findings = list(_findings(read, over_all))
     tables = [_rate_table("rates", "Invented words by recognizer", over_all, [])]
@@ -130,9 +130,7 @@ def hallucination(
                 f"groups-{name}",
                 f"Invented words by {name}",
                 _rates(
-                    cells.with_columns(group=cells[column].cast(pl.String)),
-                    ["recognizer", "group"],
-                    confidence,
+                    _cells(trials, group=pl.col(column).cast(pl.String)), ["recognizer", "group"], confidence
                 ),
                 ["group"],
             )
@@ -355,10 +353,9 @@ def silent_utterances(run: Run | None, ids: Sequence[str]) -> tuple[list[str], s
 # The numbers
 
 
-def _cells(trials: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+def _cells(trials: pl.DataFrame, **groups: pl.Expr) -> pl.DataFrame:
     """Return the sums of a speaker's trials, which all tables put together: four kinds of every trial are many."""
-    keys = dict.fromkeys(("recognizer", "scenario", "speaker", *columns))
-    return trials.group_by(*keys, maintain_order=True).agg(
+    return trials.group_by("recognizer", "scenario", "speaker", maintain_order=True, **groups).agg(
         pl.col(f"{kind}_{what}" for kind in KINDS for what in ("words", "cases")).sum(),
         total(*(f"{kind}_minutes" for kind in KINDS)),
         *((pl.col(f"{kind}_minutes") > 0.0).sum().alias(f"{kind}_trials") for kind in KINDS),

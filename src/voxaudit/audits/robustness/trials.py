@@ -323,7 +323,9 @@ def inserted_words(trials: Trials, *, confidence: float) -> tuple[pl.DataFrame, 
     schema |= dict.fromkeys(("words", "minutes", "words_per_minute", "low", "high"), pl.Float64)
     if table.is_empty():
         return pl.DataFrame(schema=schema), refusals
+    # Minutes of a speaker first, as `hallucination` adds them up: the same number to the last digit.
     table = table.with_columns(minutes=pl.col("duration") / 60.0, utterances=1)
+    table = table.group_by(*by, "person").agg(total("errors", "minutes", "utterances"))
     rates = trials.rates(table, by, per="minutes", confidence=confidence)
     rates = rates.rename({"errors": "words", "rate": "words_per_minute"})
     return rates.select(pl.col(name).cast(kind) for name, kind in schema.items()), refusals
