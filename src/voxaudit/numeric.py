@@ -132,7 +132,8 @@ def _alone(package: str, *names: str) -> ModuleType | None:
     They are left where an import looks for them, so that the package finds them should it be imported.
     """
     folder = str(Path(import_module("scipy").__path__[0], *package.split(".")[1:]))
-    with _bootstrap._ModuleLockManager(package):  # type: ignore[attr-defined]  # as an import of the package does: threads come at once
+    # The lock that an import of the package takes: threads may come at once, some of them for the package.
+    with _bootstrap._ModuleLockManager(package):  # type: ignore[attr-defined]
         before = set(sys.modules)
         try:
             for name in (f"{package}.{name}" for name in names):

@@ -49,9 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
     if argv is None:
-        gc.set_threshold(
-            100_000
-        )  # imports make many objects and no garbage: a tenth of a start goes into looking for it
+        # Imports make many objects and no garbage: a tenth of a start would go into looking for it.
+        gc.set_threshold(100_000)
         with suppress(ValueError):  # only the main thread may
             signal.signal(signal.SIGTERM, _terminated)
     try:
