@@ -56,7 +56,8 @@ def digits(fsdd):
     everything = load_digits(fsdd)
     training = [one for one in everything if one[3] >= HELD_OUT]
     test = [one for one in everything if one[3] < HELD_OUT]
-    model = train([one[0] for one in training], [one[1] for one in training])
+    # So long that it is a good one on every processor: they round differently, and training follows.
+    model = train([one[0] for one in training], [one[1] for one in training], epochs=75)
     return model, training, test
 
 
