@@ -178,7 +178,7 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     if parsed.command in COMMANDS:
         return int(import_module(f"voxaudit.cli.{parsed.command}").run(parsed))
-    if arguments[:2] == ["stutter", "replay"] != ["stutter", parsed.source_0]:
+    if parser.replays:
         import_module("voxaudit.audits.stutter.audit").require_cases(parsed.source_0, parsed.out)
     return int(import_module("voxaudit.cli.ask").run(AUDITS.load(parsed.command), parsed))
 
@@ -210,11 +210,14 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"formatter_class": _Help, "allow_abbrev": False, **settings})
         self._given: list[str] = []
+        self.replays = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._given = list(args or ())
         # A finished stutter audit with a folder to write to is replayed: the word is there for people.
-        if self._given[:2] == ["stutter", "replay"] and not "".join(self._given[2:3]).startswith("-"):
+        first = "".join(self._given[2:3])
+        self.replays = self._given[:2] == ["stutter", "replay"] and not first.startswith("-")
+        if self.replays:
             del self._given[1]
         parsed, unknown = super().parse_known_args(self._given, namespace)
         if unknown:  # said by the innermost parser: it knows the flags that were meant
@@ -251,7 +254,7 @@ def _installed(name: str) -> str:
     return str(import_module("voxaudit.audits.audit").find_audit(name).summary)
 
 
-def _parser(chosen: str | None, *, whole: bool = False) -> argparse.ArgumentParser:
+def _parser(chosen: str | None, *, whole: bool = False) -> _Parser:
     """Return the parser of all commands, with the arguments of the one that was chosen, or of all (`whole`)."""
     parser = _Parser(
         prog="voxaudit",

@@ -95,16 +95,7 @@ def _with_code(whole: str) -> str:
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return JSON that cannot end the script element it stands in; NaN is null, infinities are words."""
     separators = None if indent else (",", ":")
-
-    def dump(document: Any) -> str:
-        return json.dumps(
-            document, ensure_ascii=False, indent=indent, separators=separators, default=str, allow_nan=False
-        )
-
-    try:
-        dumped = dump(value)
-    except ValueError:  # NaN or an infinity somewhere
-        dumped = dump(_plain(value))
+    dumped = json.dumps(_plain(value), ensure_ascii=False, indent=indent, separators=separators, default=str)
     # Lone surrogates cannot be written as UTF-8; inside a JSON string their escape means the same.
     dumped = re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", dumped)
     return dumped.translate(_IN_SCRIPT)
