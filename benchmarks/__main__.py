@@ -38,6 +38,7 @@ from voxaudit import __version__
 
 USUAL = (
     *(
+        "commands",
         "score",
         "disparity",
         "parity",
