@@ -200,29 +200,30 @@ class Rates:
             )
             return [ours, comes, goes, theirs]
 
-        made = np.empty((8, cells, size))
-        common = np.empty((5, len(alike), size))
+        made = np.empty((cells, 6, 2, size))
+        common = np.empty((len(alike), 5, size))
         pulled = np.empty((6, cells, size)) if len(both) else None
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             weights = [
-                self._others(sides(place * len(others), cell, others), common[:, place])
+                self._others(sides(place * len(others), cell, others), common[place])
                 for place, cell in enumerate(alike)
             ]
             start = len(alike) * len(others)
             for cell, place in enumerate(of_cell):
-                self._own(sides(start + cell * len(firsts), cell, firsts), weights[place], made[:, cell])
+                self._own(sides(start + cell * len(firsts), cell, firsts), weights[place], made[cell])
                 if pulled is not None:
                     crosses = [crossed[0][cell] @ swapped, crossed[1][cell] @ ~swapped]
                     pulled[:, cell] = self._shared(crosses, weights[place])
-        whole = np.stack([total[:, column] for column in (0, count) for total in totals])
-        return _Sums(made, common, np.array(of_cell), pulled, whole)
+        if exact is np.float64:  # what is left of a sum may be less than nothing by rounding
+            np.maximum(made[:, :2], 0.0, out=made[:, :2])
+        return _Sums(made, common, of_cell, pulled)
 
     def _others(self, sides: Sequence[FloatArray], into: FloatArray) -> list[FloatArray]:
         """Work out what the columns but the first come to.
 
         Return 1 over their sums on either side, then the same as weights of their products with the first column.
 
-        For each side: their variance, and what an unbiased variance is multiplied by. Then the product of their sums.
+        Of either side: their variance; what an unbiased variance is multiplied by. Then the product of their sums.
         """
         count, c = len(self.coefficients), self._c
         one, other = np.array([pair for pair in self._pairs if pair[0] > 0]).T - 1
@@ -236,26 +237,25 @@ class Rates:
             inverses.append(inverse)
             for k in range(1, count):
                 product = product * (whole[k - 1] if sign * c[k] > 0.0 else inverse[k - 1])
-            into[2 * side] = (weight * both[count - 1 : -1] * inverse[one] * inverse[other]).sum(axis=0)
-            into[2 * side + 1] = both[-1] / (both[-1] - 1.0)
+            into[side] = (weight * both[count - 1 : -1] * inverse[one] * inverse[other]).sum(axis=0)
+            into[2 + side] = both[-1] / (both[-1] - 1.0)
         into[4] = product
         mixed = (2.0 * c[0] * c[1:])[:, None]
         return [*inverses, *(mixed * inverse for inverse in inverses)]
 
     def _own(self, sides: Sequence[FloatArray], inverses: Sequence[FloatArray], into: FloatArray) -> None:
-        """Work out what depends on the first column.
+        """Work out what depends on the first column: of what the first group said, and of what the second said.
 
-        Of the first side: sums of it and of its square, of what the first group said and of what the second said; the
-        second side has the rest of the sums over both. For each side: its products with the others over their sums, of
-        what either group said.
+        Of either side: the sum of the column, of its square, and of its products with the others over their sums.
         """
-        into[0], into[1] = sides[0][0], sides[1][0]
-        into[2], into[3] = sides[0][1], sides[1][1]
-        for place, side in enumerate(sides):
-            mixed, weighted = into[4 + place], inverses[2 + place // 2]
-            np.multiply(side[2], weighted[0], out=mixed)
+        for place, values in enumerate(sides):
+            side, whose = divmod(place, 2)
+            own, squared, mixed = into[whose::2, side]
+            own[:], squared[:] = values[:2]
+            weighted = inverses[2 + side]
+            np.multiply(values[2], weighted[0], out=mixed)
             for k in range(1, len(weighted)):
-                mixed += side[2 + k] * weighted[k]
+                mixed += values[2 + k] * weighted[k]
 
     def _shared(self, crossed: Sequence[FloatArray], inverses: Sequence[FloatArray]) -> list[FloatArray]:
         """Return twice the covariance of the sides' logs that speakers on both make, in parts.
@@ -331,61 +331,58 @@ class Rates:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Sums of shuffles, what they are of x cells x shuffles: `own` (`Rates._own`), `common` (`Rates._others`, once for
-    all cells in which it is the same: `place`), `pulled` (`Rates._shared`) where there are speakers on both sides, and
-    `totals` over both sides."""
+    """Sums of shuffles: `own` of every cell (`Rates._own`; what x whose x side x shuffles), `common` once for all cells
+    in which it is the same (`Rates._others`; `place` says which), `pulled` (`Rates._shared`; what x cells x shuffles)
+    where there are speakers on both sides."""
 
     own: FloatArray
     common: FloatArray
-    place: IntArray
+    place: Sequence[int]
     pulled: FloatArray | None
-    totals: FloatArray
 
     @cached_property
     def _room(self) -> FloatArray:
-        return np.empty((6, self.own.shape[2]))
+        return np.empty((4, 2, self.own.shape[-1]))
+
+    @cached_property
+    def _least(self) -> tuple[FloatArray, FloatArray]:
+        """The least variance of either side and of both, as arrays: with a number numpy takes three times as long."""
+        return np.zeros(self.own.shape[-2:]), np.full(self.own.shape[-1], _NO_SPREAD)
 
     def studentized(self, cell: int, tilt: float, into: FloatArray) -> None:
         """Work out studentized log ratios of a cell, `tilt` being 1 over the ratio that is claimed.
 
         What the first group said is multiplied by it in the first column, in its square twice.
         """
-        ours, theirs, squares, their_squares, *mixes = self.own[:, cell]
-        first, second, squared, rest, inverse, mixed = self._room
-        common, totals = self.common[:, self.place[cell]], self.totals[:, cell].tolist()
-        np.multiply(ours, tilt, out=first)
-        first += theirs
-        np.subtract(totals[0] * tilt + totals[1], first, out=second)
-        np.multiply(squares, tilt**2, out=squared)
-        squared += their_squares
-        np.subtract(totals[2] * tilt**2 + totals[3], squared, out=rest)
-        inverses = []
-        for side, (whole, own) in enumerate(((first, squared), (second, rest))):
-            np.maximum(whole, 0.0, out=whole)
-            np.divide(1.0, whole, out=inverse)
-            own *= inverse
-            np.multiply(mixes[2 * side], tilt, out=mixed)
-            mixed += mixes[2 * side + 1]
-            own += mixed
-            own *= inverse
-            own += common[2 * side]
-            np.maximum(own, 0.0, out=own)
-            own *= common[2 * side + 1]
-            if self.pulled is not None:
-                inverses.append(inverse.copy())
-        variance = squared
-        variance += rest
+        ours, theirs, squares, their_squares, mixes, their_mixes = self.own[cell]
+        whole, inverse, spread, mixed = self._room
+        common = self.common[self.place[cell]]
+        # Both sides at once: a call costs as much as a thousand shuffles.
+        np.multiply(ours, tilt, out=whole)
+        whole += theirs
+        np.divide(1.0, whole, out=inverse)
+        np.multiply(squares, tilt**2, out=spread)
+        spread += their_squares
+        spread *= inverse
+        np.multiply(mixes, tilt, out=mixed)
+        mixed += their_mixes
+        spread += mixed
+        spread *= inverse
+        spread += common[:2]
+        np.maximum(spread, self._least[0], out=spread)
+        spread *= common[2:4]
+        variance = np.add(*spread, out=spread[0])
         if self.pulled is not None:
             # A speaker on both sides pulls both at once; the first group's errors are the ones divided.
             both, here, here_theirs, there, there_theirs, left = self.pulled[:, cell]
-            variance -= both * tilt * inverses[0] * inverses[1] + left
-            variance -= (here * tilt + here_theirs) * inverses[0]
-            variance -= (there + there_theirs * tilt) * inverses[1]
-        first *= inverse
-        first *= common[4]
-        log = np.log(first, out=first)
-        spread = np.sqrt(np.maximum(variance, _NO_SPREAD, out=variance), out=variance)
-        np.divide(log, spread, out=into)
+            variance -= both * tilt * inverse[0] * inverse[1] + left
+            variance -= (here * tilt + here_theirs) * inverse[0]
+            variance -= (there + there_theirs * tilt) * inverse[1]
+        np.maximum(variance, self._least[1], out=variance)
+        ratio = np.multiply(whole[0], inverse[1], out=whole[0])
+        ratio *= common[4]
+        log = np.log(ratio, out=ratio)
+        np.divide(log, np.sqrt(variance, out=variance), out=into)
         # One side without errors: however little is known of its spread.
         endless = np.isinf(log)
         if endless.any():
