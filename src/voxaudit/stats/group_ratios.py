@@ -371,7 +371,7 @@ class _Sums:
         spread += common[:2]
         np.maximum(spread, self._least[0], out=spread)
         spread *= common[2:4]
-        variance = np.add(*spread, out=spread[0])
+        variance = np.add(spread[0], spread[1], out=spread[0])
         if self.pulled is not None:
             # A speaker on both sides pulls both at once; the first group's errors are the ones divided.
             both, here, here_theirs, there, there_theirs, left = self.pulled[:, cell]
