@@ -200,23 +200,22 @@ class Rates:
             )
             return [ours, comes, goes, theirs]
 
-        made = np.empty((cells, 6, 2, size))
-        common = np.empty((len(alike), 5, size))
+        made = np.empty((8, cells, size))
+        common = np.empty((5, len(alike), size))
         pulled = np.empty((6, cells, size)) if len(both) else None
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             weights = [
-                self._others(sides(place * len(others), cell, others), common[place])
+                self._others(sides(place * len(others), cell, others), common[:, place])
                 for place, cell in enumerate(alike)
             ]
             start = len(alike) * len(others)
             for cell, place in enumerate(of_cell):
-                self._own(sides(start + cell * len(firsts), cell, firsts), weights[place], made[cell])
+                self._own(sides(start + cell * len(firsts), cell, firsts), weights[place], made[:, cell])
                 if pulled is not None:
                     crosses = [crossed[0][cell] @ swapped, crossed[1][cell] @ ~swapped]
                     pulled[:, cell] = self._shared(crosses, weights[place])
-        if exact is np.float64:  # what is left of a sum may be less than nothing by rounding
-            np.maximum(made[:, :2], 0.0, out=made[:, :2])
-        return _Sums(made, common, of_cell, pulled)
+        whole = np.stack([total[:, column] for column in (0, count) for total in totals])
+        return _Sums(made, common, np.array(of_cell), pulled, whole)
 
     def _others(self, sides: Sequence[FloatArray], into: FloatArray) -> list[FloatArray]:
         """Work out what the columns but the first come to.
@@ -244,18 +243,19 @@ class Rates:
         return [*inverses, *(mixed * inverse for inverse in inverses)]
 
     def _own(self, sides: Sequence[FloatArray], inverses: Sequence[FloatArray], into: FloatArray) -> None:
-        """Work out what depends on the first column: of what the first group said, and of what the second said.
+        """Work out what depends on the first column.
 
-        Of either side: the sum of the column, of its square, and of its products with the others over their sums.
+        Of the first side: sums of it and of its square, of what the first group said and of what the second said; the
+        second side has the rest of the sums over both. For each side: its products with the others over their sums, of
+        what either group said.
         """
-        for place, values in enumerate(sides):
-            side, whose = divmod(place, 2)
-            own, squared, mixed = into[whose::2, side]
-            own[:], squared[:] = values[:2]
-            weighted = inverses[2 + side]
-            np.multiply(values[2], weighted[0], out=mixed)
+        into[0], into[1] = sides[0][0], sides[1][0]
+        into[2], into[3] = sides[0][1], sides[1][1]
+        for place, side in enumerate(sides):
+            mixed, weighted = into[4 + place], inverses[2 + place // 2]
+            np.multiply(side[2], weighted[0], out=mixed)
             for k in range(1, len(weighted)):
-                mixed += values[2 + k] * weighted[k]
+                mixed += side[2 + k] * weighted[k]
 
     def _shared(self, crossed: Sequence[FloatArray], inverses: Sequence[FloatArray]) -> list[FloatArray]:
         """Return twice the covariance of the sides' logs that speakers on both make, in parts.
@@ -331,45 +331,46 @@ class Rates:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Sums of shuffles: `own` of every cell (`Rates._own`; what x whose x side x shuffles), `common` once for all cells
-    in which it is the same (`Rates._others`; `place` says which), `pulled` (`Rates._shared`; what x cells x shuffles)
-    where there are speakers on both sides."""
+    """Sums of shuffles, what they are of x cells x shuffles: `own` (`Rates._own`), `common` (`Rates._others`, once for
+    all cells in which it is the same: `place`), `pulled` (`Rates._shared`) where there are speakers on both sides, and
+    `totals` over both sides."""
 
     own: FloatArray
     common: FloatArray
-    place: Sequence[int]
+    place: IntArray
     pulled: FloatArray | None
+    totals: FloatArray
 
     @cached_property
-    def _room(self) -> FloatArray:
-        return np.empty((4, 2, self.own.shape[-1]))
-
-    @cached_property
-    def _least(self) -> tuple[FloatArray, FloatArray]:
-        """The least variance of either side and of both, as arrays: with a number numpy takes three times as long."""
-        return np.zeros(self.own.shape[-2:]), np.full(self.own.shape[-1], _NO_SPREAD)
+    def _room(self) -> tuple[FloatArray, ...]:
+        """What is worked out of both sides, and the least there is of it: numbers that numpy compares with are slow."""
+        shape = 2, self.own.shape[2]
+        return (*np.empty((4, *shape)), np.zeros(shape), np.full(shape[1], _NO_SPREAD))
 
     def studentized(self, cell: int, tilt: float, into: FloatArray) -> None:
         """Work out studentized log ratios of a cell, `tilt` being 1 over the ratio that is claimed.
 
-        What the first group said is multiplied by it in the first column, in its square twice.
+        What the first group said is multiplied by it in the first column, in its square twice. Both sides are worked
+        out at once, as a call costs as much as a thousand shuffles.
         """
-        ours, theirs, squares, their_squares, mixes, their_mixes = self.own[cell]
-        whole, inverse, spread, mixed = self._room
-        common = self.common[self.place[cell]]
-        # Both sides at once: a call costs as much as a thousand shuffles.
-        np.multiply(ours, tilt, out=whole)
-        whole += theirs
+        ours, theirs, squares, their_squares = self.own[:4, cell]
+        whole, spread, inverse, mixed, nothing, least = self._room
+        common, totals = self.common[:, self.place[cell]], self.totals[:, cell].tolist()
+        np.multiply(ours, tilt, out=whole[0])
+        whole[0] += theirs
+        np.subtract(totals[0] * tilt + totals[1], whole[0], out=whole[1])
+        np.multiply(squares, tilt**2, out=spread[0])
+        spread[0] += their_squares
+        np.subtract(totals[2] * tilt**2 + totals[3], spread[0], out=spread[1])
+        np.maximum(whole, nothing, out=whole)
         np.divide(1.0, whole, out=inverse)
-        np.multiply(squares, tilt**2, out=spread)
-        spread += their_squares
         spread *= inverse
-        np.multiply(mixes, tilt, out=mixed)
-        mixed += their_mixes
+        np.multiply(self.own[4::2, cell], tilt, out=mixed)
+        mixed += self.own[5::2, cell]
         spread += mixed
         spread *= inverse
         spread += common[:2]
-        np.maximum(spread, self._least[0], out=spread)
+        np.maximum(spread, nothing, out=spread)
         spread *= common[2:4]
         variance = np.add(spread[0], spread[1], out=spread[0])
         if self.pulled is not None:
@@ -378,11 +379,11 @@ class _Sums:
             variance -= both * tilt * inverse[0] * inverse[1] + left
             variance -= (here * tilt + here_theirs) * inverse[0]
             variance -= (there + there_theirs * tilt) * inverse[1]
-        np.maximum(variance, self._least[1], out=variance)
+        np.sqrt(np.maximum(variance, least, out=variance), out=variance)
         ratio = np.multiply(whole[0], inverse[1], out=whole[0])
         ratio *= common[4]
         log = np.log(ratio, out=ratio)
-        np.divide(log, np.sqrt(variance, out=variance), out=into)
+        np.divide(log, variance, out=into)
         # One side without errors: however little is known of its spread.
         endless = np.isinf(log)
         if endless.any():

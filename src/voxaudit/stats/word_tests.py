@@ -391,11 +391,9 @@ class Tally:
 
     def __post_init__(self) -> None:
         self._size = len(self.part.clean.vocabulary)
-        cells = self.part.cell
-        present = np.unique(cells)
-        self._cells = present[self.allowed[present % self._size]]
-        self._of_pair = np.searchsorted(present, cells)
-        self._kept = np.searchsorted(present, self._cells)
+        present, self._of_pair = self.part.cells
+        self._kept = np.flatnonzero(self.allowed[present % self._size])
+        self._cells = present[self._kept]
         self._all = len(present)
         self._settings: list[str] = []
         self._examples: list[tuple[IntArray, IntArray]] = []
@@ -509,16 +507,12 @@ class Tally:
 
     def losses(self) -> pl.DataFrame:
         """Return, for each (group, word), how many said it, how often it was lost at the worst setting, the test."""
-        entries = self.part.clean.group[self.part.row] * self._size + self.part.word
-        place = np.searchsorted(self._cells, entries)
-        place = np.where(
-            self._cells[np.minimum(place, len(self._cells) - 1)] == entries, place, len(self._cells)
-        )
+        entries = self._of_pair[self.part.pair_of]
         speakers = np.bincount(self._of_pair, minlength=self._all)[self._kept]
         most, worst = self._worst(self._lost)
         return pl.DataFrame(
             {
-                "utterances": np.bincount(place, minlength=len(self._cells) + 1)[:-1],
+                "utterances": np.bincount(entries, minlength=self._all)[self._kept],
                 "speakers": pl.Series(
                     speakers if self.speakers_known else [None] * len(speakers), dtype=pl.Int64
                 ),
