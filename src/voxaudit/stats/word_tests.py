@@ -15,9 +15,11 @@ perturbation together, less that of all others; speakers are shuffled among the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -191,7 +193,9 @@ def between_groups(
     gap, error, df, p, observed = (np.full((groups, words), np.nan) for _ in range(5))
     # What one of two groups loses more the other loses less.
     signs = [1.0, -1.0] if groups == 2 else [1.0]
-    scaled = np.zeros((groups // len(signs), words, shuffles.permutations + 1), dtype=np.float32)
+    shape = groups // len(signs), words, shuffles.permutations + 1
+    # Memory of its own: what is kept between other arrays would not go back to the system.
+    scaled = np.frombuffer(mmap(-1, 4 * math.prod(shape)), dtype=np.float32).reshape(shape)
     step = max(1, _CACHED // scaled.shape[2])
     for number, own in enumerate(scaled):
         dealt = list(_dealt(shuffles, group, number))
