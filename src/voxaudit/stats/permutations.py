@@ -12,7 +12,7 @@ import math
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,8 @@ _CACHED = 40_000  # statistics worked on at a time
 _CLOSE = 1e-5  # the same for margins, which are kept in single precision
 _BLOCK = 2_000_000  # speakers x shuffles drawn at a time, and
 _EXACT = 2**24  # whole numbers up to here are exact in single precision
-_KEPT = 30_000_000  # those that are kept for the next question: bound memory
+_KEPT = 30_000_000  # those that are kept for the next question, and
+_SHARED = 2_000_000  # for the next audit: bound memory
 
 
 _COMPARISONS = 12  # whose shuffles are kept
@@ -77,11 +78,18 @@ class Shuffles:
 
     @cached_property
     def _kept(self) -> list[tuple[slice, NDArray[np.int32]]]:
-        return list(self._drawn())
+        return list(self._drawn()) if self._shared is None else self._shared[0]
 
     @cached_property
     def _remembered(self) -> dict[Hashable, list[Block]]:
-        return {}
+        return {} if self._shared is None else self._shared[1]
+
+    @cached_property
+    def _shared(self) -> tuple[list[tuple[slice, NDArray[np.int32]]], dict[Hashable, list[Block]]] | None:
+        """What is kept for all audits of the same speakers; None of so many that it would be large."""
+        if self.strata is not None or self.speakers * self.permutations > _SHARED:
+            return None
+        return _shared(self.speakers, self.permutations, self.seed)
 
     def remembered(self, key: Hashable, make: Callable[[], Iterator[Block]]) -> Iterable[Block]:
         """Return what is made of the shuffles for one comparison, a byte each: questions about it are many.
@@ -114,6 +122,13 @@ class Shuffles:
             start = stop
 
 
+@lru_cache(maxsize=4)
+def _shared(
+    speakers: int, permutations: int, seed: int
+) -> tuple[list[tuple[slice, NDArray[np.int32]]], dict[Hashable, list[Block]]]:
+    return list(Shuffles(speakers, permutations, seed)._drawn()), {}
+
+
 def among(block: NDArray[np.int32], members: IntArray) -> NDArray[np.int32]:
     """Return who takes the place of each of `members` when only they are exchanged.
 
@@ -128,12 +143,14 @@ def among(block: NDArray[np.int32], members: IntArray) -> NDArray[np.int32]:
     moved = block[:, members]
     if inside.all():
         return moved
-    flat = moved.ravel()
-    row = np.repeat(np.arange(len(block)), len(members))
-    outside = np.flatnonzero(~inside[flat])
+    flat, whole = moved.ravel(), block.ravel()
+    outside = np.flatnonzero(~inside.take(flat))
+    start, now = outside // len(members) * block.shape[1], flat.take(outside)
     while len(outside):
-        flat[outside] = block[row[outside], flat[outside]]
-        outside = outside[~inside[flat[outside]]]
+        now = whole.take(start + now)
+        flat[outside] = now
+        away = np.flatnonzero(~inside.take(now))
+        outside, start, now = outside.take(away), start.take(away), now.take(away)
     return flat.reshape(moved.shape)
 
 
