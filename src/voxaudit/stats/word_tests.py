@@ -180,7 +180,7 @@ def between_groups(
 ) -> Between:
     """Compare the share of each word that a group's speakers lose with that of all others (speakers x words).
 
-    The difference of the two shares, over the standard error it would have if they were the same (`_side`), is compared
+    The difference of the two shares, over the standard error it would have if they were the same (`_sides`), is compared
     with what it is when speakers are shuffled. Where the smaller group spreads more, shuffling claims too much, so a
     guard has to agree: Student's t of the same statistic.
 
