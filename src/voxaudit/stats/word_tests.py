@@ -130,8 +130,8 @@ def excess_loss(
         whole = np.floor(total[some]).astype(np.int64)
         part = total[some] - whole
         # Two halves of the draws are a quarter of the work each.
-        halves = np.split(poisson_binomial(np.vstack([chances[:, ::2], chances[:, 1::2]])), 2)
-        p[some] = (1.0 - part) * _tail(*halves, whole) + part * _tail(*halves, whole + 1)
+        one, other = np.split(poisson_binomial(np.vstack([chances[:, ::2], chances[:, 1::2]])), 2)
+        p[some] = (1.0 - part) * _tail(one, other, whole) + part * _tail(one, other, whole + 1)
         chosen = chosen[len(some) :]
     return p
 
@@ -180,9 +180,9 @@ def between_groups(
 ) -> Between:
     """Compare the share of each word that a group's speakers lose with that of all others (speakers x words).
 
-    The difference of the two shares, over the standard error it would have if they were the same (`_sides`), is compared
-    with what it is when speakers are shuffled. Where the smaller group spreads more, shuffling claims too much, so a
-    guard has to agree: Student's t of the same statistic.
+    The difference of the two shares, over the standard error it would have if they were the same (`_sides`), is
+    compared with what it is when speakers are shuffled. Where the smaller group spreads more, shuffling claims too
+    much, so a guard has to agree: Student's t of the same statistic.
 
     >>> lost, said = np.repeat([[1.0], [4.0]], 8, axis=0) + np.tile([[0.0], [1.0]], (8, 1)), np.full((16, 1), 9.0)
     >>> found = between_groups(lost, said, np.repeat([0, 1], 8), 2, Shuffles(16, 999))
