@@ -816,15 +816,15 @@ def interval(
 
 def _guard_limits(comparison: Comparison, level: float) -> list[FloatArray]:
     """Return the ratios farthest from the estimate, below and above, that the guard does not reject."""
-    ratio, center = comparison.ratio(), comparison.center()
-    limits = []
-    for side, none in ((-1.0, 0.0), (1.0, np.inf)):
-        inside, beyond = center, center + side * _FAR
-        for _ in range(50):
-            middle = (inside + beyond) / 2.0
-            out = comparison.guard(np.exp(middle)) <= level
-            beyond, inside = np.where(out, middle, beyond), np.where(out, inside, middle)
-        far = np.abs(beyond - center) > 0.999 * _FAR
-        # A group without errors has a limit on one side only.
-        limits.append(np.where(far | (ratio == none), none, np.exp(beyond)))
-    return limits
+    ratio, center = (np.tile(one, 2) for one in (comparison.ratio(), comparison.center()))
+    cells = np.arange(len(ratio)) % max(len(ratio) // 2, 1)
+    below = np.arange(len(ratio)) < len(ratio) // 2
+    none = np.where(below, 0.0, np.inf)
+    inside, beyond = center, center + np.where(below, -_FAR, _FAR)
+    for _ in range(50):
+        middle = (inside + beyond) / 2.0
+        out = comparison.guard(np.exp(middle), cells) <= level
+        beyond, inside = np.where(out, middle, beyond), np.where(out, inside, middle)
+    far = np.abs(beyond - center) > 0.999 * _FAR
+    # A group without errors has a limit on one side only.
+    return np.split(np.where(far | (ratio == none), none, np.exp(beyond)), 2)
