@@ -115,10 +115,21 @@ class Sample:
     pair_word: IntArray
     said: IntArray
 
-    @property
+    @cached_property
     def cell(self) -> IntArray:
         """The (group, word) of each (speaker, word)."""
         return self.clean.group_of[self.pair_speaker] * len(self.clean.vocabulary) + self.pair_word
+
+    @cached_property
+    def cells(self) -> tuple[IntArray, IntArray]:
+        """Every (group, word) there is, and the place of each (speaker, word) among them."""
+        present, of_pair = np.unique(self.cell, return_inverse=True)
+        return present, of_pair
+
+    @cached_property
+    def words(self) -> FloatArray:
+        """How many words each utterance has."""
+        return sums(self.row, self.times, len(self.clean.texts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,9 +202,7 @@ def hear(part: Sample, heard: Words, entries: IntArray) -> Heard:
         clean.group[row[known]] * size + heard.codes[known], minlength=(int(clean.group_of.max()) + 1) * size
     ).reshape(-1, size)
     lost = np.bincount(entries, minlength=len(clean.row))[part.used[clean.row]]
-    texts = len(clean.texts)
-    words = np.bincount(part.row, part.times, texts)
-    rate = np.bincount(part.row, lost, texts) / np.maximum(words, 1.0)
+    rate = sums(part.row, lost, len(clean.texts)) / np.maximum(part.words, 1.0)
     pairs = len(part.said)
     return Heard(
         counts,

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -187,9 +188,21 @@ class Resample:
         # A mean of n hearings against one varies (n + 1) / n times as much as any of them about the mean of all.
         moved = (apart[:, :1] - apart) * weights.sum() * places / (places - 1)
         own = moved + (both[:, 1:] @ weights[used] - weights.sum() * both[:, 0])[:, None]
-        pick = (self.which[:, there] * np.float32(places)).astype(np.intp)
-        drawn: NDArray[np.float64] = own[np.arange(len(own)), pick].sum(axis=1)
+        drawn: NDArray[np.float64] = own.take(self._picked(there, places)).sum(axis=1)
         return drawn
+
+    @cached_property
+    def _last(self) -> dict[tuple[bytes, int], NDArray[np.intp]]:
+        return {}
+
+    def _picked(self, there: NDArray[np.bool_], places: int) -> NDArray[np.intp]:
+        """Return where in people x hearings each person's clean one is; kept, as it is mostly as just before."""
+        key = (there.tobytes(), places)
+        if key not in self._last:
+            pick = (self.which[:, there] * np.float32(places)).astype(np.intp)
+            self._last.clear()
+            self._last[key] = pick + places * np.arange(pick.shape[1])
+        return self._last[key]
 
     def change(self, after: Sums, before: Sums, hearings: Sums | None = None) -> Changed:
         """Return what is known of a change of an error rate: `sum(errors) / sum(words)` after, less that before.

@@ -12,7 +12,7 @@ import math
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,11 @@ LEVEL = 0.05
 TIE = 1e-9
 """Statistics that differ by less are the same one: sums taken in another order."""
 _CACHED = 40_000  # statistics worked on at a time
-_SAMPLED = 12  # of so many shuffles one says where the tails begin
 _CLOSE = 1e-5  # the same for margins, which are kept in single precision
 _BLOCK = 2_000_000  # speakers x shuffles drawn at a time, and
 _EXACT = 2**24  # whole numbers up to here are exact in single precision
-_KEPT = 30_000_000  # those that are kept for the next question: bound memory
+_KEPT = 30_000_000  # those that are kept for the next question, and
+_SHARED = 2_000_000  # for the next audit: bound memory
 
 
 _COMPARISONS = 12  # whose shuffles are kept
@@ -78,11 +78,18 @@ class Shuffles:
 
     @cached_property
     def _kept(self) -> list[tuple[slice, NDArray[np.int32]]]:
-        return list(self._drawn())
+        return list(self._drawn()) if self._shared is None else self._shared[0]
 
     @cached_property
     def _remembered(self) -> dict[Hashable, list[Block]]:
-        return {}
+        return {} if self._shared is None else self._shared[1]
+
+    @cached_property
+    def _shared(self) -> tuple[list[tuple[slice, NDArray[np.int32]]], dict[Hashable, list[Block]]] | None:
+        """What is kept for all audits of the same speakers; None of so many that it would be large."""
+        if self.strata is not None or self.speakers * self.permutations > _SHARED:
+            return None
+        return _shared(self.speakers, self.permutations, self.seed)
 
     def remembered(self, key: Hashable, make: Callable[[], Iterator[Block]]) -> Iterable[Block]:
         """Return what is made of the shuffles for one comparison, a byte each: questions about it are many.
@@ -115,6 +122,13 @@ class Shuffles:
             start = stop
 
 
+@lru_cache(maxsize=4)
+def _shared(
+    speakers: int, permutations: int, seed: int
+) -> tuple[list[tuple[slice, NDArray[np.int32]]], dict[Hashable, list[Block]]]:
+    return list(Shuffles(speakers, permutations, seed)._drawn()), {}
+
+
 def among(block: NDArray[np.int32], members: IntArray) -> NDArray[np.int32]:
     """Return who takes the place of each of `members` when only they are exchanged.
 
@@ -129,12 +143,14 @@ def among(block: NDArray[np.int32], members: IntArray) -> NDArray[np.int32]:
     moved = block[:, members]
     if inside.all():
         return moved
-    flat = moved.ravel()
-    row = np.repeat(np.arange(len(block)), len(members))
-    outside = np.flatnonzero(~inside[flat])
+    flat, whole = moved.ravel(), block.ravel()
+    outside = np.flatnonzero(~inside.take(flat))
+    start, now = outside // len(members) * block.shape[1], flat.take(outside)
     while len(outside):
-        flat[outside] = block[row[outside], flat[outside]]
-        outside = outside[~inside[flat[outside]]]
+        now = whole.take(start + now)
+        flat[outside] = now
+        away = np.flatnonzero(~inside.take(now))
+        outside, start, now = outside.take(away), start.take(away), now.take(away)
     return flat.reshape(moved.shape)
 
 
@@ -143,7 +159,7 @@ def are_whole(values: FloatArray) -> NDArray[np.bool_]:
     return np.asarray((np.abs(values).sum(axis=1) < _EXACT) & (values == np.rint(values)).all(axis=1))
 
 
-def sums_of(values: FloatArray, chosen: NDArray[np.bool_]) -> FloatArray:
+def sums_of(values: FloatArray, chosen: NDArray[np.bool_]) -> NDArray[np.floating]:
     """Return the sums of what is chosen: questions x speakers times speakers x shuffles.
 
     Counts are summed in single precision, at half the cost, where all their sums are exact there.
@@ -153,7 +169,7 @@ def sums_of(values: FloatArray, chosen: NDArray[np.bool_]) -> FloatArray:
     """
     whole = are_whole(values)
     if whole.all():
-        return (values.astype(np.float32) @ chosen.astype(np.float32)).astype(np.float64)
+        return values.astype(np.float32) @ chosen.astype(np.float32)
     sums = np.empty((len(values), chosen.shape[1]))
     sums[~whole] = values[~whole] @ chosen.astype(np.float64)
     if whole.any():
@@ -239,7 +255,7 @@ def margins(
     most = most_beyond(level, count)
     high, low = int(np.ceil((1.0 - level / 2.0) * count)) - 1, int(np.floor(level / 2.0 * count))
     from_below, from_above = [low, min(most, count - 1)], [max(count - most - 1, 0), high]
-    few = max(*from_below, *(count - 1 - place for place in from_above)) + 1
+    limits = sorted({*from_below, *from_above})
     scaled = np.empty((questions, count), dtype=np.float32)
     observed = np.empty(questions, dtype=np.float32)
     ranks = np.full(questions, count - 1)
@@ -252,9 +268,14 @@ def margins(
         for first in range(0, questions, step):
             some = slice(first, first + step)
             known = toward(statistics.T[some], 1.0)
-            least, largest = _ends(known, few)
-            down, lowest = (least[:, [place]] for place in from_below)
-            highest, up = (largest[:, [place - count]] for place in from_above)
+            ordered, end = known.copy(), count
+            for limit in limits[::-1]:  # one at a time, which numpy does much faster than several
+                ordered[:, :end].partition(limit, axis=1)
+                end = limit
+            least = ordered[:, : limits[0] + 1].min(axis=1, keepdims=True)
+            largest = ordered[:, limits[-1] :].max(axis=1, keepdims=True)
+            down, lowest = (ordered[:, [limit]] for limit in from_below)
+            highest, up = (ordered[:, [limit]] for limit in from_above)
             if tails is not None:
                 tails[some] = np.hstack([lowest, highest])
             up, down = np.where(up > 0.0, up, np.nan), np.where(down < 0.0, down, np.nan)
@@ -265,7 +286,7 @@ def margins(
                 margin = known / np.where(known >= 0.0, up, down)
                 margin[np.isnan(margin)] = np.inf
                 margin[known == 0.0] = 0.0
-            flat = largest[:, -1:] <= highest + TIE, least[:, :1] >= lowest - TIE
+            flat = largest <= highest + TIE, least >= lowest - TIE
             if flat[0].any() or flat[1].any():
                 margin[np.where(known >= 0.0, *flat)] = 0.0
             scaled[some] = margin
@@ -275,35 +296,6 @@ def margins(
                 observed[place] = np.partition(scaled[place], ranks[place])[ranks[place]]
     observed = np.where(np.isnan(statistics[0]), np.float32(np.nan), observed)
     return scaled.T, observed
-
-
-def _ends(values: FloatArray, few: int) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest and the largest `few` of each row, in order.
-
-    A sample of a row says from where on its ends begin, and only what lies beyond that is ordered: 2.5 times as fast as
-    a partition of thousands. A row of which the sample was wrong is ordered whole.
-    """
-    rows, count = values.shape
-    if count < _SAMPLED * few:
-        ordered = np.sort(values, axis=1)
-        return ordered[:, :few], ordered[:, count - few :]
-    ordered = np.sort(values[:, ::_SAMPLED], axis=1)
-    part = few / _SAMPLED
-    reach = int(part + 2.0 * math.sqrt(part) + 1.0)  # two standard deviations more than are expected
-    ends = []
-    for bar, side in ((ordered[:, [reach]], -1.0), (ordered[:, [-1 - reach]], 1.0)):
-        beyond = values >= bar if side > 0.0 else values <= bar
-        sizes = np.array([np.count_nonzero(row) for row in beyond])
-        width = max(int(sizes.max()), few)
-        own = np.full((rows, width), np.inf)
-        start = np.arange(rows) * width - (np.cumsum(sizes) - sizes)
-        found = np.flatnonzero(beyond)
-        own.ravel()[np.arange(len(found)) + np.repeat(start, sizes)] = -side * values.ravel()[found]
-        own = np.sort(np.partition(own, few - 1, axis=1)[:, :few], axis=1)
-        for row in np.flatnonzero(sizes < few):
-            own[row] = np.sort(-side * values[row])[:few]
-        ends.append(own)
-    return ends[0], -ends[1][:, ::-1]
 
 
 def step_down(

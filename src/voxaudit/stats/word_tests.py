@@ -15,9 +15,11 @@ perturbation together, less that of all others; speakers are shuffled among the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -121,14 +123,15 @@ def excess_loss(
         alike = int(np.searchsorted(count[chosen], width, side="right"))
         some = chosen[: min(alike, max(1, _BLOCK // width))]
         longest = int(count[some].max())
-        chances = np.zeros((len(some), longest))
-        filled = np.arange(longest) < count[some][:, np.newaxis]
-        at = (starts[some][:, np.newaxis] + np.arange(longest))[filled]
+        chances = np.zeros((len(some), longest + longest % 2))
+        filled = np.arange(chances.shape[1]) < count[some][:, np.newaxis]
+        at = (starts[some][:, np.newaxis] + np.arange(chances.shape[1]))[filled]
         chances[filled] = drawn[at]
         whole = np.floor(total[some]).astype(np.int64)
         part = total[some] - whole
-        distribution = poisson_binomial(chances)
-        p[some] = (1.0 - part) * _tail(distribution, whole) + part * _tail(distribution, whole + 1)
+        # Two halves of the draws are a quarter of the work each.
+        one, other = np.split(poisson_binomial(np.vstack([chances[:, ::2], chances[:, 1::2]])), 2)
+        p[some] = (1.0 - part) * _tail(one, other, whole) + part * _tail(one, other, whole + 1)
         chosen = chosen[len(some) :]
     return p
 
@@ -138,16 +141,21 @@ def poisson_binomial(chances: FloatArray) -> FloatArray:
     rows, draws = chances.shape
     distribution = np.zeros((draws + 1, rows))  # what a draw moves lies in one piece
     distribution[0] = 1.0
-    for draw, q in enumerate(np.ascontiguousarray(chances.T)):
-        moved = distribution[: draw + 1] * q
-        distribution[: draw + 1] *= 1.0 - q
-        distribution[1 : draw + 2] += moved
+    room = np.empty((draws, rows))
+    chances = np.ascontiguousarray(chances.T)
+    for draw, (q, rest) in enumerate(zip(chances, 1.0 - chances, strict=True), 1):
+        known, moved = distribution[:draw], room[:draw]
+        np.multiply(known, q, out=moved)
+        known *= rest
+        distribution[1 : draw + 1] += moved
     return distribution.T
 
 
-def _tail(distribution: FloatArray, at_least: IntArray) -> FloatArray:
-    beyond = np.arange(distribution.shape[1]) >= at_least[:, np.newaxis]
-    return np.asarray(np.minimum((distribution * beyond).sum(axis=1), 1.0))
+def _tail(one: FloatArray, other: FloatArray, at_least: IntArray) -> FloatArray:
+    """Return, row by row, the chance that two numbers with these distributions come to `at_least` together."""
+    beyond = np.hstack([np.cumsum(other[:, ::-1], axis=1)[:, ::-1], np.zeros((len(other), 1))])
+    missing = np.clip(at_least[:, np.newaxis] - np.arange(one.shape[1]), 0, other.shape[1])
+    return np.asarray(np.minimum((one * np.take_along_axis(beyond, missing, axis=1)).sum(axis=1), 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +180,9 @@ def between_groups(
 ) -> Between:
     """Compare the share of each word that a group's speakers lose with that of all others (speakers x words).
 
-    The difference of the two shares, over the standard error it would have if they were the same (`_side`), is compared
-    with what it is when speakers are shuffled. Where the smaller group spreads more, shuffling claims too much, so a
-    guard has to agree: Student's t of the same statistic.
+    The difference of the two shares, over the standard error it would have if they were the same (`_sides`), is
+    compared with what it is when speakers are shuffled. Where the smaller group spreads more, shuffling claims too
+    much, so a guard has to agree: Student's t of the same statistic.
 
     >>> lost, said = np.repeat([[1.0], [4.0]], 8, axis=0) + np.tile([[0.0], [1.0]], (8, 1)), np.full((16, 1), 9.0)
     >>> found = between_groups(lost, said, np.repeat([0, 1], 8), 2, Shuffles(16, 999))
@@ -188,38 +196,39 @@ def between_groups(
     parts = _moments(lost.T, said.T)
     # All words together, and how many of them a speaker would lose at these shares.
     whole = _moments(lost.sum(axis=1)[None], (said @ pooled)[None])
-    pooled = pooled[:, None]
     gap, error, df, p, observed = (np.full((groups, words), np.nan) for _ in range(5))
     # What one of two groups loses more the other loses less.
     signs = [1.0, -1.0] if groups == 2 else [1.0]
-    scaled = np.empty((groups // len(signs), words, shuffles.permutations + 1), dtype=np.float32)
+    shape = groups // len(signs), words, shuffles.permutations + 1
+    # Memory of its own: what is kept between other arrays would not go back to the system.
+    scaled = np.frombuffer(mmap(-1, 4 * math.prod(shape)), dtype=np.float32).reshape(shape)
     step = max(1, _CACHED // scaled.shape[2])
     for number, own in enumerate(scaled):
         dealt = list(_dealt(shuffles, group, number))
-        every = [_spread_of_all(one) for one in _both(whole, dealt)]
-        real = [one[..., 0] for one in _both(parts, [(slice(1), (group == number)[:, None])])]
-        tested = (np.minimum(real[0][5], real[1][5]) >= FEWEST_SPEAKERS) & (pooled[:, 0] > 0.0)
-        sides = [_side(one, pooled[:, 0], spread[:, 0]) for one, spread in zip(real, every, strict=True)]
-        seen = np.where(tested, _over_error(*sides), np.nan)
-        freedom, limits = _freedom(real, [side[1] for side in sides]), _welch(real)
+        every = _spread_of_all(_both(whole, dealt))
+        real = _both(parts, [(slice(1), (group == number)[:, None])])[..., 0]
+        tested = (real[5].min(axis=0) >= FEWEST_SPEAKERS) & (pooled > 0.0)
+        shares, variances = _sides(real, pooled, every[..., 0])
+        seen = np.where(tested, _over_error(shares, variances), np.nan)
+        freedom, limits = _freedom(real, variances), _welch(real)
         guards = [stdtr(freedom, -sign * seen) for sign in signs]
         allowed = 2.0 * np.minimum(guards[0], 1.0 - guards[0])
         reached, as_much = np.empty(words), np.empty((len(signs), words))
-        for first in range(0, words, step):
-            some = slice(first, first + step)
+        chosen = np.flatnonzero(tested)
+        for some in (chosen[first : first + step] for first in range(0, len(chosen), step)):
             sums = _both(parts[:, some], dealt)
-            statistics = _over_error(
-                *(_side(one, pooled[some], spread) for one, spread in zip(sums, every, strict=True))
-            )
+            statistics = _over_error(*_sides(sums, pooled[some, None], every))
             statistics[:, 0] = seen[some]
             both, reached[some] = margins(statistics.T, allowed[some])
-            np.copysign(both.T, statistics.astype(np.float32), out=own[some])
-            as_much[:, some] = [
-                [np.count_nonzero(sign * row >= sign * row[0] - TIE) for row in statistics] for sign in signs
-            ]
+            own[some] = np.copysign(both.T, statistics.astype(np.float32))
+            for counts, sign in zip(as_much, signs, strict=True):
+                reach = statistics[:, :1] - sign * TIE
+                more = statistics >= reach if sign > 0.0 else statistics <= reach
+                counts[some] = [np.count_nonzero(row) for row in more]
         as_much /= own.shape[1]
+        gaps = shares[0] - shares[1]
         for side, (sign, guard) in enumerate(zip(signs, guards, strict=True), number):
-            found = np.maximum(as_much[side - number], guard), sign * (sides[0][0] - sides[1][0]), *limits
+            found = np.maximum(as_much[side - number], guard), sign * gaps, *limits
             p[side], gap[side], error[side], df[side] = np.where(tested, found, np.nan)
             observed[side] = np.where(sign * seen > 0.0, reached, np.where(tested, 0.0, np.nan))
     return Between(gap, error, df, p, scaled, observed)
@@ -227,15 +236,17 @@ def between_groups(
 
 def _moments(lost: FloatArray, said: FloatArray) -> FloatArray:
     """Return what is summed over speakers (the last axis), kind by kind, and whether a speaker said a word."""
-    return np.stack([lost, said, lost**2, lost * said, said**2, said > 0.0])
+    return np.stack([lost, said, lost**2, 2.0 * lost * said, said**2, said > 0.0])
 
 
-def _both(parts: FloatArray, dealt: Sequence[Block]) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of a group and of all others (kinds x words x shuffles), as it is shuffled."""
-    flat = parts.reshape(-1, parts.shape[2])
-    blocks = [sums_of(flat, block) for _, block in dealt]
-    sums = (np.hstack(blocks) if len(blocks) > 1 else blocks[0]).reshape(*parts.shape[:2], -1)
-    return sums, parts.sum(axis=2, keepdims=True) - sums
+def _both(parts: FloatArray, dealt: Sequence[Block]) -> FloatArray:
+    """Return the sums of a group and of all others (kinds x side x words x shuffles), as it is shuffled."""
+    kinds, words, _ = parts.shape
+    sums = np.empty((kinds, 2, words, dealt[-1][0].stop))
+    for rows, chosen in dealt:
+        sums[:, 0, :, rows] = sums_of(parts.reshape(kinds * words, -1), chosen).reshape(kinds, words, -1)
+    np.subtract(parts.sum(axis=2)[..., None], sums[:, 0], out=sums[:, 1])
+    return sums
 
 
 def _dealt(shuffles: Shuffles, group: IntArray, number: int) -> Iterable[Block]:
@@ -248,10 +259,12 @@ def _dealt(shuffles: Shuffles, group: IntArray, number: int) -> Iterable[Block]:
     )
 
 
-def _over_error(here: tuple[FloatArray, FloatArray], there: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Return the differences of the shares of two sides over their standard errors (`_side`)."""
+def _over_error(shares: FloatArray, variances: FloatArray) -> FloatArray:
+    """Return the differences of the shares of two sides over their standard errors (`_sides`)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        statistics = (here[0] - there[0]) / np.sqrt(here[1] + there[1])
+        statistics = shares[0] - shares[1]
+        error = variances[0] + variances[1]
+        statistics /= np.sqrt(error, out=error)
     # Where one side does not say the word, nothing speaks for a difference.
     statistics[~np.isfinite(statistics)] = 0.0
     return np.asarray(statistics)
@@ -288,8 +301,8 @@ def together(parts: Sequence[Between]) -> FloatArray:
     return np.array([gap, gap - reach, gap + reach, p, np.fmax(step_down(scaled, observed, turned), p)])
 
 
-def _side(sums: FloatArray, pooled: FloatArray, every: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the share lost of each word, and its variance if it were `pooled`.
+def _sides(sums: FloatArray, pooled: FloatArray, every: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the share lost of each word on both sides, and its variance if it were `pooled`.
 
     If it were `pooled`, occurrences that are lost each on its own would spread as they do at that share, and speakers
     in proportion to it (at most twice or half as much as they do): a group of six that loses none of a rare word has no
@@ -297,65 +310,68 @@ def _side(sums: FloatArray, pooled: FloatArray, every: FloatArray) -> tuple[Floa
     Speakers differ in a word at least as much as in all words together (`every`, relative to the share squared): of
     many words some seem to spread little.
     """
-    lost, said = sums[:2]
     with np.errstate(divide="ignore", invalid="ignore"):
         # In place: of millions of shuffles more time goes into fresh memory than into sums.
-        share, beyond = _variance(sums)
-        beyond -= share * (1.0 - share) / said
-        least = share * share
-        least *= every
-        np.maximum(beyond, least, out=beyond)
-        scale = pooled * said
-        scale /= np.maximum(lost, 0.5)
-        np.clip(scale, 0.5, 2.0, out=scale)
+        share, beyond, once = _variance(sums)
+        squared = share * share
+        alone = share - squared
+        alone *= once
+        beyond -= alone
+        squared *= every
+        np.maximum(beyond, squared, out=beyond)
+        least, half, twice = (np.full(share.shape, limit) for limit in (0.5, 0.5, 2.0))
+        least *= once
+        scale = np.divide(pooled, np.maximum(share, least, out=least), out=least)
+        np.maximum(scale, half, out=scale)
+        np.minimum(scale, twice, out=scale)
         scale *= scale
         beyond *= scale
-        beyond += pooled * (1.0 - pooled) / said
+        once *= pooled * (1.0 - pooled)
+        beyond += once
         return share, beyond
 
 
 def _spread_of_all(sums: FloatArray) -> FloatArray:
     """Return how much speakers differ in all words together: the variance beyond chance over the share squared."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        share, variance = _variance(sums)
+        share, variance, _ = _variance(sums)
         return np.asarray(np.nan_to_num(np.maximum(variance / share**2 - 1.0 / sums[0], 0.0)))
 
 
-def _variance(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the share lost, and its variance over speakers: 0 where one said the word."""
-    lost, said, lost_lost, lost_said, said_said, speakers = sums
+def _variance(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the share lost, its variance over speakers (but for rounding 0 where one said the word), 1 / said."""
+    lost, said, lost_lost, twice_lost_said, said_said, speakers = sums
+    once = 1.0 / said
     share = lost / said
     off = share * said_said
-    off -= 2.0 * lost_said
+    off -= twice_lost_said
     off *= share
     off += lost_lost
-    np.maximum(off, 0.0, out=off)
-    off /= said * said
-    off *= speakers / np.maximum(speakers - 1.0, 1.0)
-    off *= speakers > 1.0
-    return share, off
+    off *= once
+    off *= once
+    more = speakers - 1.0
+    np.maximum(more, np.ones(more.shape), out=more)
+    off *= np.divide(speakers, more, out=more)
+    return share, off, once
 
 
-def _welch(sums: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+def _welch(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the standard error of a difference of shares and its degrees of freedom.
 
     A share spreads at least as much as independent draws of its own, half a loss being added to those seen; degrees of
     freedom are Welch's, or those for equal spreads where they are fewer, as in `ttests.welch`.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = [(one[0] + 0.5) / (one[1] + 1.0) for one in sums]
-        variances = [
-            np.maximum(_variance(one)[1], share * (1.0 - share) / one[1])
-            for one, share in zip(sums, shares, strict=True)
-        ]
-        alike = [1.0 / one[5] for one in sums]
+        share = (sums[0] + 0.5) / (sums[1] + 1.0)
+        variances = np.maximum(_variance(sums)[1], share * (1.0 - share) / sums[1])
+        alike = 1.0 / sums[5]
     return np.sqrt(variances[0] + variances[1]), np.minimum(_freedom(sums, variances), _freedom(sums, alike))
 
 
-def _freedom(sums: Sequence[FloatArray], variances: Sequence[FloatArray]) -> FloatArray:
+def _freedom(sums: FloatArray, variances: FloatArray) -> FloatArray:
     """Return the degrees of freedom of the sum of two variances, by Kish's numbers of speakers."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        first, second = (kish_freedom(one[1], one[4]) for one in sums)
+        first, second = kish_freedom(sums[1], sums[4])
         return satterthwaite(variances[0], first, variances[1], second)
 
 
@@ -385,11 +401,9 @@ class Tally:
 
     def __post_init__(self) -> None:
         self._size = len(self.part.clean.vocabulary)
-        cells = self.part.cell
-        present = np.unique(cells)
-        self._cells = present[self.allowed[present % self._size]]
-        self._of_pair = np.searchsorted(present, cells)
-        self._kept = np.searchsorted(present, self._cells)
+        present, self._of_pair = self.part.cells
+        self._kept = np.flatnonzero(self.allowed[present % self._size])
+        self._cells = present[self._kept]
         self._all = len(present)
         self._settings: list[str] = []
         self._examples: list[tuple[IntArray, IntArray]] = []
@@ -503,16 +517,12 @@ class Tally:
 
     def losses(self) -> pl.DataFrame:
         """Return, for each (group, word), how many said it, how often it was lost at the worst setting, the test."""
-        entries = self.part.clean.group[self.part.row] * self._size + self.part.word
-        place = np.searchsorted(self._cells, entries)
-        place = np.where(
-            self._cells[np.minimum(place, len(self._cells) - 1)] == entries, place, len(self._cells)
-        )
+        entries = self._of_pair[self.part.pair_of]
         speakers = np.bincount(self._of_pair, minlength=self._all)[self._kept]
         most, worst = self._worst(self._lost)
         return pl.DataFrame(
             {
-                "utterances": np.bincount(place, minlength=len(self._cells) + 1)[:-1],
+                "utterances": np.bincount(entries, minlength=self._all)[self._kept],
                 "speakers": pl.Series(
                     speakers if self.speakers_known else [None] * len(speakers), dtype=pl.Int64
                 ),

@@ -42,6 +42,7 @@ from voxaudit.score.lost_words import (
     CELL,
     NO_DICTIONARY,
     Clean,
+    Sample,
     Sounds,
     average_drops,
     clean_words,
@@ -299,6 +300,7 @@ class _Work:
             self.notes.append(f"{name}: every clean transcript is empty: nothing can be lost")
             return
         sounds = self._sounds(name, clean)
+        part: Sample | None = None
         for perturbation, disturbed in self.trials.disturbed(heard, self.rule, clean):
             used = clean.texts.is_not_null().to_numpy().copy()
             for answers, _ in disturbed.values():
@@ -306,7 +308,8 @@ class _Work:
             labels = {"recognizer": name, "perturbation": perturbation}
             if not used.all():
                 self.left_out.append({**labels, "utterances": int((~used).sum())})
-            part = sample(clean, used)
+            if part is None or not np.array_equal(used, part.used):  # mostly all are
+                part = sample(clean, used)
             tally = Tally(
                 part,
                 groups,
