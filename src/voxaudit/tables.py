@@ -51,11 +51,12 @@ def mean_of(*columns: str) -> pl.Expr:
     return pl.when(known > 0).then(total(*columns) / known)
 
 
-def read_table(path: str | Path, *, strings: bool = False) -> pl.DataFrame:
+def read_table(path: str | Path, *, strings: bool = False, whole: bool = False) -> pl.DataFrame:
     """Read a table; the ending decides the format.
 
     With `strings`, nothing is guessed: every value stays the text it was (ids such as `007` survive), and columns that
-    hold none (lists of words) are left out.
+    hold none (lists of words) are left out. With `whole`, every column of a Parquet file is one piece in memory, which
+    polars would else make of all columns whenever it groups rows by some.
     `.json` is read as JSON lines, as NeMo writes it. An unreadable file raises one line that names it.
     """
     path = Path(path)
@@ -70,7 +71,11 @@ def read_table(path: str | Path, *, strings: bool = False) -> pl.DataFrame:
         raise VoxauditError(f"{path}: the file is empty")
     try:
         if ending == ".parquet":
-            table = scan_parquet(path, plain=strings).collect()
+            lazy = scan_parquet(path, plain=strings)
+            # One column after the other, so that only one is in memory twice.
+            columns = [pl.nth(place) for place in range(len(lazy.collect_schema()))] if whole else []
+            parts = [lazy.select(column).collect().rechunk() for column in columns]
+            table = pl.concat(parts, how="horizontal") if whole else lazy.collect()
         elif _is_compressed(path):
             raise VoxauditError(f"{path}: the file is compressed. Decompress it first.")
         elif ending in (".csv", ".tsv"):
