@@ -268,6 +268,16 @@ class Scores:
     def groups(self, attribute: str) -> list[str]:
         """Return the groups of an attribute, those with most speakers (then most rows) first."""
         column = self.column(attribute)
+        if column not in self._groups:
+            self._groups[column] = self._grouped(column)
+        return list(self._groups[column])
+
+    @cached_property
+    def _groups(self) -> dict[str, list[str]]:
+        """The groups by column, once they were asked for: every audit of a report asks again."""
+        return {}
+
+    def _grouped(self, column: str) -> list[str]:
         people = [pl.col("speaker").n_unique()] if "speaker" in self.frame.columns else []
         if column == "speaker":
             people = []
@@ -710,7 +720,10 @@ def _read(source: Source) -> Scores:
     if isinstance(source, Run):
         if not (source.folder / "scores.parquet").exists():
             raise VoxauditError(f"{source.folder}: no scores.parquet in this folder. Finish the run first")
-        return Scores(source.scores, str(source.folder), source, source.folder)
+        if (known := source.found.get("scores")) is None:
+            # One for all audits of a run: what it has counted, none of them counts again.
+            known = source.found["scores"] = Scores(source.scores, str(source.folder), source, source.folder)
+        return known
     if not isinstance(source, str | Path):
         return Scores(own_names(as_frame(source)))
     path = Path(source)

@@ -219,9 +219,10 @@ def _cases(
     run: Run, chosen: pl.DataFrame, attributes: Sequence[str], remaker: Remaker | None, budget: int
 ) -> list[Case]:
     wanted = chosen.select("utterance").unique()
+    rows = run.answers(lambda lazy: lazy.join(wanted.lazy(), on="utterance", how="semi"))
     texts = {
         (row["utterance"], row["recognizer"], row["scenario"]): row["text"]
-        for row in run.transcripts.join(wanted, on="utterance", how="semi").iter_rows(named=True)
+        for row in rows.iter_rows(named=True)
     }
     about = {
         row["id"]: row
@@ -356,7 +357,7 @@ def facts(run: Run, attributes: Sequence[str]) -> tuple[tuple[str, str], ...]:
         ("speakers", f"{corpus['speakers']:,}"),
         ("recognizers", ", ".join(config["recognizers"])),
         ("scenarios", f"{len(config['scenarios']):,}"),
-        ("trials", f"{run.transcripts.height:,}"),
+        ("trials", f"{run.answers(lambda lazy: lazy.select(pl.len())).item():,}"),
         ("groups compared", ", ".join(attributes) or "none"),
         ("normalizer", str(config.get("normalizer", "-"))),
         ("seed", str(config["seed"])),
@@ -392,7 +393,8 @@ def _recognizers(config: Mapping[str, Any]) -> Table:
 def _trials(scores: Scores, run: Run) -> Table:
     scored = scores.frame.group_by("recognizer").agg(scored=pl.len())
     heard = (
-        run.transcripts.group_by("recognizer", maintain_order=True)
+        run.answers(lambda lazy: lazy.select("recognizer", "failure", "seconds"))
+        .group_by("recognizer", maintain_order=True)
         .agg(
             trials=pl.len(),
             failed=pl.col("failure").count(),
