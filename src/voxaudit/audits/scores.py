@@ -29,6 +29,7 @@ from voxaudit.tables import (
     Frame,
     as_frame,
     collect,
+    in_parts,
     own_name,
     own_names,
     read_table,
@@ -278,16 +279,13 @@ class Scores:
         return {}
 
     def _grouped(self, column: str) -> list[str]:
-        people = [pl.col("speaker").n_unique()] if "speaker" in self.frame.columns else []
-        if column == "speaker":
-            people = []
-        counted = (
-            self.frame.group_by(group=pl.col(column).cast(pl.String))
-            .agg(*people, rows=pl.len())
-            .drop_nulls("group")
-        )
-        keys = ["speaker", "rows", "group"] if people else ["rows", "group"]
-        return counted.sort(keys, descending=[*[True] * (len(keys) - 1), False])["group"].to_list()
+        group = pl.col(column).cast(pl.String).alias("group")
+        people = [pl.col("speaker")] if column != "speaker" and "speaker" in self.frame.columns else []
+        lazy = self.frame.lazy().select(group, *people).group_by(pl.all()).agg(rows=pl.len())
+        # A row for each speaker of a group; without speakers, all groups have one.
+        sizes = in_parts(lazy).group_by("group").agg(people=pl.len(), rows=pl.col("rows").sum())
+        sizes = sizes.drop_nulls("group")
+        return sizes.sort("people", "rows", "group", descending=[True, True, False])["group"].to_list()
 
     def is_comparable(self, attribute: str) -> bool:
         """Say whether the groups of an attribute can be compared one by one."""
@@ -535,7 +533,8 @@ class Transcripts:
 
     def scores(self) -> Scores:
         """Return everything, in memory."""
-        return Scores(self._collected(self.lazy), self.where, self.run, self.folder, self.notes)
+        frame = self._collected(self.lazy).rechunk()
+        return Scores(frame, self.where, self.run, self.folder, self.notes)
 
     def require(self, *columns: str) -> Transcripts:
         """Return itself; columns that are missing raise one line that names them all, and what is near."""
@@ -591,10 +590,13 @@ def read_trials(
     *,
     columns: Mapping[str, str] | None = None,
     more: Sequence[str] = (),
+    texts_for: str | None = None,
     **asked: Unpack[Rows],
 ) -> Scores:
     """Return trials for audits that ask about single answers, with durations: one recognizer, clean speech and unknown
     speakers where a table names none.
+
+    A run without the column `texts_for` has its texts left out, which fill memory, where one is named.
     """
     source = _run_of(source)
     if isinstance(source, Run) and not (columns or more):
@@ -602,11 +604,16 @@ def read_trials(
         if (known := source.found.get("trials")) is None:
             known = source.found["trials"] = _trials(source, columns, more)
         return known.select(**asked)
-    return _trials(source, columns, more).select(**asked)
+    return _trials(source, columns, more, None if asked.get("where") else texts_for).select(**asked)
 
 
-def _trials(source: Source, columns: Mapping[str, str] | None, more: Sequence[str]) -> Scores:
+def _trials(
+    source: Source, columns: Mapping[str, str] | None, more: Sequence[str], texts_for: str | None = None
+) -> Scores:
     opened = Transcripts.of(source, columns=columns, more=more)
+    if opened.run is not None and texts_for is not None and texts_for not in opened.names:
+        names = tuple(name for name in opened.names if name not in ("text", "reference"))
+        opened = replace(opened, lazy=opened.lazy.select(names), names=names)
     usual = {"scenario": CLEAN, "recognizer": "recognizer", "speaker": None}
     missing = {name: pl.lit(value, pl.String) for name, value in usual.items() if name not in opened.names}
     opened = replace(opened, lazy=opened.lazy.with_columns(**missing), names=(*opened.names, *missing))

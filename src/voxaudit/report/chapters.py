@@ -115,6 +115,7 @@ def pack(audio: Audio) -> bytes:
 MOST_CASES = 40
 EACH = 2
 """Cases of one recognizer and one family of scenarios."""
+_LOOKED_AT = 2000  # of a family, for one of another speaker
 
 OPERATIONS = {"equal": "=", "substitute": "substitution", "delete": "deletion", "insert": "insertion"}
 
@@ -166,12 +167,13 @@ def worst_trials(scores: Scores, most: int = MOST_CASES, each: int = EACH) -> pl
     """
     errors = pl.sum_horizontal("substitutions", "deletions", "insertions").alias("errors")
     keys = ["utterance", "recognizer"]
-    clean = scores.clean.frame.select(
+    trials = scores.frame.lazy()
+    clean = trials.filter(pl.col("scenario") == CLEAN).select(
         *keys, errors.alias("clean_errors"), pl.col("words").alias("clean_words")
     )
     families = {name: setting.category for name, setting in describe_all(scores.scenarios).items()}
     pool = (
-        scores.frame.filter(pl.col("scenario") != CLEAN)
+        trials.filter(pl.col("scenario") != CLEAN)
         .select(*keys, "scenario", "speaker", "words", errors)
         .join(clean, on=keys)
         .filter(pl.col("clean_words") > 0)
@@ -180,6 +182,7 @@ def worst_trials(scores: Scores, most: int = MOST_CASES, each: int = EACH) -> pl
             family=pl.col("scenario").replace_strict(families, default="other", return_dtype=pl.String),
         )
         .filter(pl.col("excess") > 0)
+        .collect()
     )
     taken: list[tuple[int, dict[str, Any]]] = []
     for name in scores.recognizers:
@@ -188,11 +191,12 @@ def worst_trials(scores: Scores, most: int = MOST_CASES, each: int = EACH) -> pl
         for (_,), part in sorted(
             pool.filter(pl.col("recognizer") == name).group_by("family"), key=lambda one: str(one[0])
         ):
-            part = part.sort(
+            least = part["excess"].top_k(_LOOKED_AT).min()
+            part = part.filter(pl.col("excess") >= least).sort(
                 "excess", "clean_words", "scenario", "utterance", descending=[True, True, False, False]
             )
             for turn in range(each):
-                row = _next(part.head(2000), used, said)
+                row = _next(part.head(_LOOKED_AT), used, said)
                 if row is None:
                     break
                 used.add(row["speaker"])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from voxaudit.tables import total
+from voxaudit.tables import added
 
 LARGE = 0.2
 """An utterance that makes more than this share of the errors is named."""
@@ -29,12 +29,14 @@ def concentration(
     errors: str = "errors",
     speaker: str = "speaker",
     utterance: str = "utterance",
+    sums: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return where the errors of every combination of `by` come from: `by` and `COLUMNS`.
 
     Shares are of all errors, null without any: of the utterance with most errors, of the hundredth of the utterances
     with most (rounded up), of the speaker with most. Without a column of utterances or speakers their names are null,
-    and so is a speaker's share. Of several that have as many errors the first by name is named.
+    and so is a speaker's share. Of several that have as many errors the first by name is named. `sums` are those of the
+    errors by `by` and speaker, where somebody has them.
 
     >>> rows = {"of": ["all"] * 4, "utterance": list("abcd"), "speaker": list("xxyy"), "errors": [1, 6, 2, 1]}
     >>> concentration(pl.DataFrame(rows), ["of"]).row(0)
@@ -51,10 +53,9 @@ def concentration(
         worst_percent_share=hundredth / own.sum(),
     )
     if speaker in table.columns:
-        # Whole numbers can be added in any order, which is faster.
-        whole = table.schema[errors].is_integer()
-        own = pl.col(errors).sum() if whole else total(errors)
-        people = table.group_by([*by, speaker]).agg(_own=own).filter(pl.col(speaker).is_not_null())
+        if sums is None:
+            sums = table.group_by([*by, speaker]).agg(added(table, errors))
+        people = sums.filter(pl.col(speaker).is_not_null()).rename({errors: "_own"})
         top = pl.col("_own").max()
         people = people.group_by(by).agg(
             worst_speaker=pl.col(speaker).cast(pl.String).filter(pl.col("_own") == top).min(), _own=top

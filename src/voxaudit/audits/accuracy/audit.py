@@ -31,6 +31,7 @@ from voxaudit.perturb.describe import aside
 from voxaudit.score.table import SCORE_COLUMNS
 from voxaudit.stats.concentration import COLUMNS, concentration
 from voxaudit.stats.rates import lower_limits_together, rate_intervals
+from voxaudit.tables import in_parts
 from voxaudit.wording import counted, listed, named, percent, percent_interval, speakers_of
 
 BY = ("recognizer", "scenario")
@@ -112,10 +113,13 @@ def error_rates(scores: Scores, by: Sequence[str], *, confidence: float = 0.95) 
     grouped = keys or ["_all"]
     known = [name for name in ("words", "errors", *CHARACTERS) if name in counted_.columns]
     # Everything but the worst utterance follows from the sums of speakers, which are few.
-    sums = counted_.group_by([*grouped, SPEAKER], maintain_order=True).agg(
-        pl.col(known).sum().name.prefix("_"),
-        _utterances=pl.len(),
-        _heard=(pl.col("words") > 0).sum(),
+    people = counted_.lazy().group_by([*grouped, SPEAKER], maintain_order=True)
+    sums = in_parts(
+        people.agg(
+            pl.col(known).sum().name.prefix("_"),
+            _utterances=pl.len(),
+            _heard=(pl.col("words") > 0).sum(),
+        )
     )
     words, errors = pl.col("_words").sum(), pl.col("_errors").sum()
     said, wrong = (pl.col(f"_{name}").sum() for name in CHARACTERS)
@@ -138,7 +142,8 @@ def error_rates(scores: Scores, by: Sequence[str], *, confidence: float = 0.95) 
         utterances="_heard",
         confidence=confidence,
     )
-    where = concentration(counted_, grouped, speaker=SPEAKER)
+    own = sums.select(*grouped, SPEAKER, errors="_errors")
+    where = concentration(counted_, grouped, speaker=SPEAKER, sums=own)
     for frame in (limits, where):
         rates = rates.join(frame, on=grouped, how="left", nulls_equal=True, maintain_order="left")
     ordered = scores.in_order(rates)
