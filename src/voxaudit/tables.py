@@ -178,7 +178,7 @@ def collect(lazy: pl.LazyFrame, where: str | Path) -> pl.DataFrame:
 
 
 def in_parts(lazy: pl.LazyFrame) -> pl.DataFrame:
-    """Return what a lazy table asks for, a part of its rows after the other: sums of a million rows then take no memory.
+    """Return what a lazy table asks for, some rows after the others, so that sums of many rows take no memory.
 
     Only for whole numbers: fractions are added in an order of their own.
     """

@@ -247,7 +247,7 @@ class Scores:
         order = self.run.config.get(f"{column}s", ()) if self.run else ()
         return list(dict.fromkeys([*(name for name in order if name in set(there)), *there]))
 
-    @property
+    @cached_property
     def clean(self) -> Scores:
         """The rows of clean speech; all of them where the table has no scenarios."""
         if "scenario" not in self.frame.columns:
@@ -482,8 +482,11 @@ class Transcripts:
             read = replace(read, lazy=lazy, names=tuple(lazy.collect_schema().names()))
         there = [name for name in KEYS if name in read.names]
         read = replace(read, lazy=read.lazy.with_columns(pl.col(there).cast(pl.String)))
-        if len(there) == len(KEYS):
+        # Many audits read the same run, whose rows are looked at once.
+        known = source.found if isinstance(source, Run) and not columns else {}
+        if len(there) == len(KEYS) and not known.get("filled"):
             read._require_filled()
+            known["filled"] = True
         names, clauses = _choices(asked)
         for column, wanted in names.items():
             read = read._keep(column, wanted)
