@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 import polars as pl
@@ -25,7 +26,7 @@ from voxaudit.answer import (
 from voxaudit.audits.audit import asks
 from voxaudit.audits.concentrated import COLUMNS_SHOWN, NO_ERRORS, concentration_notes, one_utterance
 from voxaudit.audits.normalizers import run_sensitivity
-from voxaudit.audits.scores import Filters, Scores, Source
+from voxaudit.audits.scores import COUNTS, Filters, Scores, Source
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import aside
 from voxaudit.score.table import SCORE_COLUMNS
@@ -294,7 +295,9 @@ def surely_at_least(
 
     Columns: scenario, low (null where there is no interval).
     """
-    own = scores.select(recognizer=recognizer, scenario=list(scenarios))
+    names = ("recognizer", "scenario", "speaker", "words", "errors", *COUNTS)
+    counts = scores.frame.select(name for name in names if name in scores.frame.columns)
+    own = replace(scores, frame=counts).select(recognizer=recognizer, scenario=list(scenarios))
     table = own.frame.with_columns(errors=pl.Series(own.errors()))
     if "speaker" not in table.columns:
         table = table.with_columns(speaker=pl.lit(None, pl.String))
