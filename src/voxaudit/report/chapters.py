@@ -223,11 +223,11 @@ def _cases(
     run: Run, chosen: pl.DataFrame, attributes: Sequence[str], remaker: Remaker | None, budget: int
 ) -> list[Case]:
     wanted = chosen.select("utterance").unique()
-    rows = run.answers(lambda lazy: lazy.join(wanted.lazy(), on="utterance", how="semi"))
-    texts = {
-        (row["utterance"], row["recognizer"], row["scenario"]): row["text"]
-        for row in rows.iter_rows(named=True)
-    }
+    here = pl.col("utterance").is_in(wanted["utterance"].to_list())
+    heard_as = run.answers(
+        lambda lazy: lazy.filter(here).select("utterance", "recognizer", "scenario", "text")
+    )
+    texts = {(utterance, name, scenario): text for utterance, name, scenario, text in heard_as.iter_rows()}
     about = {
         row["id"]: row
         for row in run.corpus.join(wanted, left_on="id", right_on="utterance", how="semi").iter_rows(
