@@ -47,8 +47,12 @@ def total(*columns: str) -> pl.Expr:
 
 def added(table: pl.DataFrame, *columns: str) -> pl.Expr:
     """Return the sums of columns of a table within a group as `total` does; whole numbers, faster, in any order."""
-    whole = all(table.schema[name].is_integer() for name in columns)
-    return pl.col(*columns).sum() if whole else total(*columns)
+    return pl.col(*columns).sum() if all(_are_whole(table[name]) for name in columns) else total(*columns)
+
+
+def _are_whole(numbers: pl.Series) -> bool:
+    kind = numbers.dtype
+    return kind.is_integer() or (kind.is_float() and bool((numbers == numbers.floor()).all()))
 
 
 def mean_of(*columns: str) -> pl.Expr:
