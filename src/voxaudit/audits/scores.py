@@ -536,8 +536,7 @@ class Transcripts:
 
     def scores(self) -> Scores:
         """Return everything, in memory."""
-        frame = self._collected(self.lazy).rechunk()
-        return Scores(frame, self.where, self.run, self.folder, self.notes)
+        return Scores(self._collected(self.lazy), self.where, self.run, self.folder, self.notes)
 
     def require(self, *columns: str) -> Transcripts:
         """Return itself; columns that are missing raise one line that names them all, and what is near."""
@@ -593,34 +592,38 @@ def read_trials(
     *,
     columns: Mapping[str, str] | None = None,
     more: Sequence[str] = (),
-    texts_for: str | None = None,
     **asked: Unpack[Rows],
 ) -> Scores:
     """Return trials for audits that ask about single answers, with durations: one recognizer, clean speech and unknown
     speakers where a table names none.
-
-    A run without the column `texts_for` has its texts left out, which fill memory, where one is named.
     """
     source = _run_of(source)
-    if isinstance(source, Run) and not (columns or more):
+    if isinstance(source, Run) and not columns:
         # Several audits of a report ask for the same trials.
         if (known := source.found.get("trials")) is None:
-            known = source.found["trials"] = _trials(source, columns, more)
-        return known.select(**asked)
-    return _trials(source, columns, more, None if asked.get("where") else texts_for).select(**asked)
+            known = source.found["trials"] = _trials(source, None, ())
+        return _with_columns(known, source, more).select(**asked)
+    return _trials(source, columns, more).select(**asked)
 
 
-def _trials(
-    source: Source, columns: Mapping[str, str] | None, more: Sequence[str], texts_for: str | None = None
-) -> Scores:
+def _with_columns(trials: Scores, run: Run, more: Sequence[str]) -> Scores:
+    """Return the trials of a run, one per row of its transcripts, with further columns of these."""
+    there = run.scan("transcripts").collect_schema().names()
+    own = [name for name in more if name in there]
+    if not own:
+        return trials
+    found = run.answers(lambda lazy: lazy.select(own)).rechunk()
+    frame = trials.frame.select(*KEYS, *found, pl.exclude(*KEYS, *own))
+    return replace(trials, frame=frame)
+
+
+def _trials(source: Source, columns: Mapping[str, str] | None, more: Sequence[str]) -> Scores:
     opened = Transcripts.of(source, columns=columns, more=more)
-    if opened.run is not None and texts_for is not None and texts_for not in opened.names:
-        names = tuple(name for name in opened.names if name not in ("text", "reference"))
-        opened = replace(opened, lazy=opened.lazy.select(names), names=names)
     usual = {"scenario": CLEAN, "recognizer": "recognizer", "speaker": None}
     missing = {name: pl.lit(value, pl.String) for name, value in usual.items() if name not in opened.names}
     opened = replace(opened, lazy=opened.lazy.with_columns(**missing), names=(*opened.names, *missing))
-    return opened.require("utterance").scores().with_durations()
+    read = opened.require("utterance").scores().with_durations()
+    return replace(read, frame=read.frame.rechunk())  # else every query makes one piece of all columns anew
 
 
 def usable_trials(

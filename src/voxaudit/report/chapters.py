@@ -182,15 +182,13 @@ def worst_trials(scores: Scores, most: int = MOST_CASES, each: int = EACH) -> pl
             family=pl.col("scenario").replace_strict(families, default="other", return_dtype=pl.String),
         )
         .filter(pl.col("excess") > 0)
-        .collect()
     )
     taken: list[tuple[int, dict[str, Any]]] = []
     for name in scores.recognizers:
         used: set[str | None] = set()
         said: set[str] = set()
-        for (_,), part in sorted(
-            pool.filter(pl.col("recognizer") == name).group_by("family"), key=lambda one: str(one[0])
-        ):
+        own = pool.filter(pl.col("recognizer") == name).collect()
+        for (_,), part in sorted(own.group_by("family"), key=lambda one: str(one[0])):
             least = part["excess"].top_k(_LOOKED_AT).min()
             part = part.filter(pl.col("excess") >= least).sort(
                 "excess", "clean_words", "scenario", "utterance", descending=[True, True, False, False]
@@ -206,7 +204,7 @@ def worst_trials(scores: Scores, most: int = MOST_CASES, each: int = EACH) -> pl
     rows = [row for _, row in taken[:most]]
     order = {name: index for index, name in enumerate(scores.recognizers)}
     rows.sort(key=lambda row: (order[row["recognizer"]], row["family"], -row["excess"]))
-    return pl.DataFrame(rows, schema=pool.schema) if rows else pool.head(0)
+    return pl.DataFrame(rows, schema=pool.collect_schema())
 
 
 def _next(part: pl.DataFrame, used: set[str | None], said: set[str]) -> dict[str, Any] | None:

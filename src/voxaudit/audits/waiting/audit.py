@@ -86,7 +86,7 @@ def waiting(
     Half of the answers of recognizer come within 0.20 seconds (4 trials, 1 without an answer).
     95 % of the answers of recognizer come within 5.00 seconds or more (4 trials, 1 without an answer).
     """
-    read = read_trials(source, more=("seconds", "failure", "trace"), texts_for="trace", **filters)
+    read = read_trials(source, more=("seconds", "failure", "trace"), **filters)
     trials, notes = _timed(read, give_up, vad)
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
     people = trials["speaker"].unique().drop_nulls().sort()
