@@ -601,9 +601,19 @@ def read_trials(
     if isinstance(source, Run) and not columns:
         # Several audits of a report ask for the same trials.
         if (known := source.found.get("trials")) is None:
-            known = source.found["trials"] = _trials(source, None, ())
+            known = source.found["trials"] = _held_once(_trials(source, None, ()), source)
         return _with_columns(known, source, more).select(**asked)
     return _trials(source, columns, more).select(**asked)
+
+
+def _held_once(trials: Scores, run: Run) -> Scores:
+    """Return the trials of a run with the columns that its scores hold, too: where all were scored, those of names."""
+    known: Scores | None = run.found.get("scores")
+    if known is None or known.frame.height != trials.frame.height:
+        return trials
+    there = [one for one in known.frame.iter_columns() if one.name in trials.frame.columns]
+    same = [one for one in there if one.equals(trials.frame[one.name], check_dtypes=True)]
+    return replace(trials, frame=trials.frame.with_columns(same))
 
 
 def _with_columns(trials: Scores, run: Run, more: Sequence[str]) -> Scores:
