@@ -535,8 +535,13 @@ class Transcripts:
         return replace(self, lazy=self.lazy.filter(pl.col("scenario").cast(pl.String) == CLEAN))
 
     def scores(self) -> Scores:
-        """Return everything, in memory."""
-        return Scores(self._collected(self.lazy), self.where, self.run, self.folder, self.notes)
+        """Return everything, in memory; names that the scores of a run hold, too, are there once."""
+        frame = self._collected(self.lazy)
+        known: Scores | None = None if self.run is None else self.run.found.get("scores")
+        if known is not None and known.frame.height == frame.height:
+            there = [one for one in known.frame.iter_columns() if one.name in frame.columns]
+            frame = frame.with_columns(one for one in there if one.equals(frame[one.name], check_dtypes=True))
+        return Scores(frame, self.where, self.run, self.folder, self.notes)
 
     def require(self, *columns: str) -> Transcripts:
         """Return itself; columns that are missing raise one line that names them all, and what is near."""
@@ -601,19 +606,9 @@ def read_trials(
     if isinstance(source, Run) and not columns:
         # Several audits of a report ask for the same trials.
         if (known := source.found.get("trials")) is None:
-            known = source.found["trials"] = _held_once(_trials(source, None, ()), source)
+            known = source.found["trials"] = _trials(source, None, ())
         return _with_columns(known, source, more).select(**asked)
     return _trials(source, columns, more).select(**asked)
-
-
-def _held_once(trials: Scores, run: Run) -> Scores:
-    """Return the trials of a run with the columns that its scores hold, too: where all were scored, those of names."""
-    known: Scores | None = run.found.get("scores")
-    if known is None or known.frame.height != trials.frame.height:
-        return trials
-    there = [one for one in known.frame.iter_columns() if one.name in trials.frame.columns]
-    same = [one for one in there if one.equals(trials.frame[one.name], check_dtypes=True)]
-    return replace(trials, frame=trials.frame.with_columns(same))
 
 
 def _with_columns(trials: Scores, run: Run, more: Sequence[str]) -> Scores:
