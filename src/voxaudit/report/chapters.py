@@ -395,11 +395,11 @@ def _recognizers(config: Mapping[str, Any]) -> Table:
 def _trials(scores: Scores, run: Run) -> Table:
     scored = scores.frame.group_by("recognizer").agg(scored=pl.len())
     heard = (
-        run.answers(lambda lazy: lazy.select("recognizer", "failure", "seconds"))
+        run.answers(lambda lazy: lazy.select("recognizer", "seconds", failed=pl.col("failure").is_not_null()))
         .group_by("recognizer", maintain_order=True)
         .agg(
             trials=pl.len(),
-            failed=pl.col("failure").count(),
+            failed=pl.col("failed").sum(),
             minutes=(total("seconds") / 60.0).round(1),
         )
         .join(scored, on="recognizer", how="left", maintain_order="left")
