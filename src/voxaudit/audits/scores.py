@@ -29,6 +29,7 @@ from voxaudit.tables import (
     Frame,
     as_frame,
     collect,
+    in_parts,
     own_name,
     own_names,
     read_table,
@@ -246,7 +247,7 @@ class Scores:
         order = self.run.config.get(f"{column}s", ()) if self.run else ()
         return list(dict.fromkeys([*(name for name in order if name in set(there)), *there]))
 
-    @property
+    @cached_property
     def clean(self) -> Scores:
         """The rows of clean speech; all of them where the table has no scenarios."""
         if "scenario" not in self.frame.columns:
@@ -268,16 +269,23 @@ class Scores:
     def groups(self, attribute: str) -> list[str]:
         """Return the groups of an attribute, those with most speakers (then most rows) first."""
         column = self.column(attribute)
-        people = [pl.col("speaker").n_unique()] if "speaker" in self.frame.columns else []
-        if column == "speaker":
-            people = []
-        counted = (
-            self.frame.group_by(group=pl.col(column).cast(pl.String))
-            .agg(*people, rows=pl.len())
-            .drop_nulls("group")
-        )
-        keys = ["speaker", "rows", "group"] if people else ["rows", "group"]
-        return counted.sort(keys, descending=[*[True] * (len(keys) - 1), False])["group"].to_list()
+        if column not in self._groups:
+            self._groups[column] = self._grouped(column)
+        return list(self._groups[column])
+
+    @cached_property
+    def _groups(self) -> dict[str, list[str]]:
+        """The groups by column, once they were asked for: every audit of a report asks again."""
+        return {}
+
+    def _grouped(self, column: str) -> list[str]:
+        group = pl.col(column).cast(pl.String).alias("group")
+        people = [pl.col("speaker")] if column != "speaker" and "speaker" in self.frame.columns else []
+        lazy = self.frame.lazy().select(group, *people).group_by(pl.all()).agg(rows=pl.len())
+        # A row for each speaker of a group; without speakers, all groups have one.
+        sizes = in_parts(lazy).group_by("group").agg(people=pl.len(), rows=pl.col("rows").sum())
+        sizes = sizes.drop_nulls("group")
+        return sizes.sort("people", "rows", "group", descending=[True, True, False])["group"].to_list()
 
     def is_comparable(self, attribute: str) -> bool:
         """Say whether the groups of an attribute can be compared one by one."""
@@ -474,8 +482,11 @@ class Transcripts:
             read = replace(read, lazy=lazy, names=tuple(lazy.collect_schema().names()))
         there = [name for name in KEYS if name in read.names]
         read = replace(read, lazy=read.lazy.with_columns(pl.col(there).cast(pl.String)))
-        if len(there) == len(KEYS):
+        # Many audits read the same run, whose rows are looked at once.
+        known = source.found if isinstance(source, Run) and not columns else {}
+        if len(there) == len(KEYS) and not known.get("filled"):
             read._require_filled()
+            known["filled"] = True
         names, clauses = _choices(asked)
         for column, wanted in names.items():
             read = read._keep(column, wanted)
@@ -524,8 +535,13 @@ class Transcripts:
         return replace(self, lazy=self.lazy.filter(pl.col("scenario").cast(pl.String) == CLEAN))
 
     def scores(self) -> Scores:
-        """Return everything, in memory."""
-        return Scores(self._collected(self.lazy), self.where, self.run, self.folder, self.notes)
+        """Return everything, in memory; names that the scores of a run hold, too, are there once."""
+        frame = self._collected(self.lazy)
+        known: Scores | None = None if self.run is None else self.run.found.get("scores")
+        if known is not None and known.frame.height == frame.height:
+            there = [one for one in known.frame.iter_columns() if one.name in frame.columns]
+            frame = frame.with_columns(one for one in there if one.equals(frame[one.name], check_dtypes=True))
+        return Scores(frame, self.where, self.run, self.folder, self.notes)
 
     def require(self, *columns: str) -> Transcripts:
         """Return itself; columns that are missing raise one line that names them all, and what is near."""
@@ -587,12 +603,23 @@ def read_trials(
     speakers where a table names none.
     """
     source = _run_of(source)
-    if isinstance(source, Run) and not (columns or more):
+    if isinstance(source, Run) and not columns:
         # Several audits of a report ask for the same trials.
         if (known := source.found.get("trials")) is None:
-            known = source.found["trials"] = _trials(source, columns, more)
-        return known.select(**asked)
+            known = source.found["trials"] = _trials(source, None, ())
+        return _with_columns(known, source, more).select(**asked)
     return _trials(source, columns, more).select(**asked)
+
+
+def _with_columns(trials: Scores, run: Run, more: Sequence[str]) -> Scores:
+    """Return the trials of a run, one per row of its transcripts, with further columns of these."""
+    there = run.scan("transcripts").collect_schema().names()
+    own = [name for name in more if name in there]
+    if not own:
+        return trials
+    found = run.answers(lambda lazy: lazy.select(own)).rechunk()
+    frame = trials.frame.select(*KEYS, *found, pl.exclude(*KEYS, *own))
+    return replace(trials, frame=frame)
 
 
 def _trials(source: Source, columns: Mapping[str, str] | None, more: Sequence[str]) -> Scores:
@@ -600,7 +627,8 @@ def _trials(source: Source, columns: Mapping[str, str] | None, more: Sequence[st
     usual = {"scenario": CLEAN, "recognizer": "recognizer", "speaker": None}
     missing = {name: pl.lit(value, pl.String) for name, value in usual.items() if name not in opened.names}
     opened = replace(opened, lazy=opened.lazy.with_columns(**missing), names=(*opened.names, *missing))
-    return opened.require("utterance").scores().with_durations()
+    read = opened.require("utterance").scores().with_durations()
+    return replace(read, frame=read.frame.rechunk())  # else every query makes one piece of all columns anew
 
 
 def usable_trials(
@@ -710,7 +738,10 @@ def _read(source: Source) -> Scores:
     if isinstance(source, Run):
         if not (source.folder / "scores.parquet").exists():
             raise VoxauditError(f"{source.folder}: no scores.parquet in this folder. Finish the run first")
-        return Scores(source.scores, str(source.folder), source, source.folder)
+        if (known := source.found.get("scores")) is None:
+            # One for all audits of a run: what it has counted, none of them counts again.
+            known = source.found["scores"] = Scores(source.scores, str(source.folder), source, source.folder)
+        return known
     if not isinstance(source, str | Path):
         return Scores(own_names(as_frame(source)))
     path = Path(source)

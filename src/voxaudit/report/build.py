@@ -75,6 +75,7 @@ def build_report(
         took[name] = time.perf_counter() - started
         if chapter is not None:
             chapters.append(chapter)
+    run.found.clear()  # what audits have shared is large, and no chapter that follows asks for it
     started = time.perf_counter()
     chapters.append(worst_cases(scores, run, asked, room))
     took["cases"] = time.perf_counter() - started

@@ -115,6 +115,7 @@ def pack(audio: Audio) -> bytes:
 MOST_CASES = 40
 EACH = 2
 """Cases of one recognizer and one family of scenarios."""
+_LOOKED_AT = 2000  # of a family, for one of another speaker
 
 OPERATIONS = {"equal": "=", "substitute": "substitution", "delete": "deletion", "insert": "insertion"}
 
@@ -166,12 +167,13 @@ def worst_trials(scores: Scores, most: int = MOST_CASES, each: int = EACH) -> pl
     """
     errors = pl.sum_horizontal("substitutions", "deletions", "insertions").alias("errors")
     keys = ["utterance", "recognizer"]
-    clean = scores.clean.frame.select(
+    trials = scores.frame.lazy()
+    clean = trials.filter(pl.col("scenario") == CLEAN).select(
         *keys, errors.alias("clean_errors"), pl.col("words").alias("clean_words")
     )
     families = {name: setting.category for name, setting in describe_all(scores.scenarios).items()}
     pool = (
-        scores.frame.filter(pl.col("scenario") != CLEAN)
+        trials.filter(pl.col("scenario") != CLEAN)
         .select(*keys, "scenario", "speaker", "words", errors)
         .join(clean, on=keys)
         .filter(pl.col("clean_words") > 0)
@@ -185,14 +187,14 @@ def worst_trials(scores: Scores, most: int = MOST_CASES, each: int = EACH) -> pl
     for name in scores.recognizers:
         used: set[str | None] = set()
         said: set[str] = set()
-        for (_,), part in sorted(
-            pool.filter(pl.col("recognizer") == name).group_by("family"), key=lambda one: str(one[0])
-        ):
-            part = part.sort(
+        own = pool.filter(pl.col("recognizer") == name).collect()
+        for (_,), part in sorted(own.group_by("family"), key=lambda one: str(one[0])):
+            least = part["excess"].top_k(_LOOKED_AT).min()
+            part = part.filter(pl.col("excess") >= least).sort(
                 "excess", "clean_words", "scenario", "utterance", descending=[True, True, False, False]
             )
             for turn in range(each):
-                row = _next(part.head(2000), used, said)
+                row = _next(part.head(_LOOKED_AT), used, said)
                 if row is None:
                     break
                 used.add(row["speaker"])
@@ -202,7 +204,7 @@ def worst_trials(scores: Scores, most: int = MOST_CASES, each: int = EACH) -> pl
     rows = [row for _, row in taken[:most]]
     order = {name: index for index, name in enumerate(scores.recognizers)}
     rows.sort(key=lambda row: (order[row["recognizer"]], row["family"], -row["excess"]))
-    return pl.DataFrame(rows, schema=pool.schema) if rows else pool.head(0)
+    return pl.DataFrame(rows, schema=pool.collect_schema())
 
 
 def _next(part: pl.DataFrame, used: set[str | None], said: set[str]) -> dict[str, Any] | None:
@@ -219,10 +221,11 @@ def _cases(
     run: Run, chosen: pl.DataFrame, attributes: Sequence[str], remaker: Remaker | None, budget: int
 ) -> list[Case]:
     wanted = chosen.select("utterance").unique()
-    texts = {
-        (row["utterance"], row["recognizer"], row["scenario"]): row["text"]
-        for row in run.transcripts.join(wanted, on="utterance", how="semi").iter_rows(named=True)
-    }
+    here = pl.col("utterance").is_in(wanted["utterance"].to_list())
+    heard_as = run.answers(
+        lambda lazy: lazy.filter(here).select("utterance", "recognizer", "scenario", "text")
+    )
+    texts = {(utterance, name, scenario): text for utterance, name, scenario, text in heard_as.iter_rows()}
     about = {
         row["id"]: row
         for row in run.corpus.join(wanted, left_on="id", right_on="utterance", how="semi").iter_rows(
@@ -356,7 +359,7 @@ def facts(run: Run, attributes: Sequence[str]) -> tuple[tuple[str, str], ...]:
         ("speakers", f"{corpus['speakers']:,}"),
         ("recognizers", ", ".join(config["recognizers"])),
         ("scenarios", f"{len(config['scenarios']):,}"),
-        ("trials", f"{run.transcripts.height:,}"),
+        ("trials", f"{run.answers(lambda lazy: lazy.select(pl.len())).item():,}"),
         ("groups compared", ", ".join(attributes) or "none"),
         ("normalizer", str(config.get("normalizer", "-"))),
         ("seed", str(config["seed"])),
@@ -392,10 +395,11 @@ def _recognizers(config: Mapping[str, Any]) -> Table:
 def _trials(scores: Scores, run: Run) -> Table:
     scored = scores.frame.group_by("recognizer").agg(scored=pl.len())
     heard = (
-        run.transcripts.group_by("recognizer", maintain_order=True)
+        run.answers(lambda lazy: lazy.select("recognizer", "seconds", failed=pl.col("failure").is_not_null()))
+        .group_by("recognizer", maintain_order=True)
         .agg(
             trials=pl.len(),
-            failed=pl.col("failure").count(),
+            failed=pl.col("failed").sum(),
             minutes=(total("seconds") / 60.0).round(1),
         )
         .join(scored, on="recognizer", how="left", maintain_order="left")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -97,7 +97,7 @@ class Run:
     @cached_property
     def scores(self) -> pl.DataFrame:
         """One row a scored trial: its counts, and the utterance's attributes as columns."""
-        return self._table("scores")
+        return self._table("scores", whole=True)
 
     @cached_property
     def found(self) -> dict[str, Any]:
@@ -107,22 +107,25 @@ class Run:
     @property
     def failures(self) -> pl.DataFrame:
         """The trials without a transcript, with the reason."""
-        return self.transcripts.filter(pl.col("failure").is_not_null())
+        return self.answers(lambda lazy: lazy.filter(pl.col("failure").is_not_null()))
+
+    def answers(self, query: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.DataFrame:
+        """Return what a query makes of the transcripts; texts that it does not ask for are not read."""
+        return collect(query(self.scan("transcripts")), self.folder / "transcripts.parquet")
 
     def transcript_chunks(self, rows: int = 100_000) -> Iterator[pl.DataFrame]:
         """Yield the transcripts table in pieces, for runs that do not fit in memory."""
-        lazy, where = self.scan("transcripts"), self.folder / "transcripts.parquet"
-        total = collect(lazy.select(pl.len()), where).item()
+        total = self.answers(lambda lazy: lazy.select(pl.len())).item()
         for first in range(0, total, rows):
-            yield collect(lazy.slice(first, rows), where)
+            yield self.answers(lambda lazy, first=first: lazy.slice(first, rows))  # type: ignore[misc]
 
     def scan(self, name: str) -> pl.LazyFrame:
         """Return a table of the run (`transcripts`, `scores`) to be read in parts, with its columns checked."""
         return scan_table(self.folder / f"{name}.parquet", _TABLES[name])
 
-    def _table(self, name: str) -> pl.DataFrame:
+    def _table(self, name: str, *, whole: bool = False) -> pl.DataFrame:
         path = self.folder / f"{name}.parquet"
-        table = read_table(path)
+        table = read_table(path, whole=whole)
         require_types(table.schema, _TABLES[name], path)
         return table
 

@@ -24,7 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from voxaudit.stats.unseen import BORROWED
-from voxaudit.tables import total
+from voxaudit.tables import added
 
 FEWEST_SPEAKERS = 5
 """With fewer speakers no interval is given: resampling four people says little about a fifth."""
@@ -69,7 +69,7 @@ def speaker_cells(
 
     `conditions` has the columns `by` and their numbers, `_condition`.
     """
-    sums = table.group_by([*by, speaker], maintain_order=True).agg(total(*counts))
+    sums = table.group_by([*by, speaker], maintain_order=True).agg(added(table, *counts))
     people = sums.select(speaker).unique(maintain_order=True).with_row_index("_speaker")
     return sums.join(conditions, on=by, nulls_equal=True).join(people, on=speaker)
 

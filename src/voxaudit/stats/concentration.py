@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from voxaudit.tables import total
+from voxaudit.tables import added, in_parts
 
 LARGE = 0.2
 """An utterance that makes more than this share of the errors is named."""
@@ -29,29 +29,45 @@ def concentration(
     errors: str = "errors",
     speaker: str = "speaker",
     utterance: str = "utterance",
+    sums: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return where the errors of every combination of `by` come from: `by` and `COLUMNS`.
 
     Shares are of all errors, null without any: of the utterance with most errors, of the hundredth of the utterances
     with most (rounded up), of the speaker with most. Without a column of utterances or speakers their names are null,
-    and so is a speaker's share. Of several that have as many errors the first by name is named.
+    and so is a speaker's share. Of several that have as many errors the first by name is named. `sums` are those of the
+    errors by `by` and speaker, where somebody has them.
 
     >>> rows = {"of": ["all"] * 4, "utterance": list("abcd"), "speaker": list("xxyy"), "errors": [1, 6, 2, 1]}
     >>> concentration(pl.DataFrame(rows), ["of"]).row(0)
     ('all', 'b', 0.6, 0.6, 'x', 0.7)
     """
-    own, most = pl.col(errors).fill_null(0), pl.col(errors).max()
     name = pl.col(utterance).cast(pl.String) if utterance in table.columns else pl.lit(None, pl.String)
-    table = table.with_columns(name.alias("_name"))
-    hundredth = pl.col(errors).fill_null(0).sort(descending=True).head((pl.len() + 99) // 100).sum()
-    found = table.group_by(by, maintain_order=True).agg(
-        _errors=own.sum(),
-        worst_utterance=pl.col("_name").filter(pl.col(errors) == most).min(),
-        worst_utterance_share=most / own.sum(),
-        worst_percent_share=hundredth / own.sum(),
+    rows = table.lazy().select(
+        *by, _row=pl.int_range(pl.len()), _name=name, _made=pl.col(errors).fill_null(0)
+    )
+    # How often each number of errors was made says it all, in few rows.
+    alike = rows.group_by(*by, "_made").agg(pl.col("_row", "_name").min(), _times=pl.len().cast(pl.Int64))
+    made, times = pl.col("_made"), pl.col("_times")
+    # Of the utterances with as many errors, as many as are left of the hundredth.
+    taken = ((times.sum() + 99) // 100 - times.cum_sum() + times).clip(0, times)
+    found = (
+        in_parts(alike)
+        .sort("_made", descending=True)
+        .group_by(by)
+        .agg(
+            pl.col("_row").min(),
+            _errors=(made * times).sum(),
+            worst_utterance=pl.col("_name").first(),
+            worst_utterance_share=made.first() / (made * times).sum(),
+            worst_percent_share=(made * taken).sum() / (made * times).sum(),
+        )
+        .sort("_row")
     )
     if speaker in table.columns:
-        people = table.filter(pl.col(speaker).is_not_null()).group_by([*by, speaker]).agg(_own=total(errors))
+        if sums is None:
+            sums = table.group_by([*by, speaker]).agg(added(table, errors))
+        people = sums.filter(pl.col(speaker).is_not_null()).rename({errors: "_own"})
         top = pl.col("_own").max()
         people = people.group_by(by).agg(
             worst_speaker=pl.col(speaker).cast(pl.String).filter(pl.col("_own") == top).min(), _own=top

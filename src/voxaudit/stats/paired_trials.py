@@ -23,6 +23,7 @@ LABELS = ("recognizer", "against", "scenario", "attribute", "group")
 Way = Mapping[str, pl.Expr]
 """A way to slice a table: what makes some of LABELS."""
 
+_SUMS = ("trials", "words", "before", "after")
 _WORTH_ASKING, _MOST, _AGAINST = 0.1, 0.5, 0.2
 """Shares of a change that one utterance makes: below which nothing rests on it, above which it is most of the change,
 and above which it is worth saying that it went the other way."""
@@ -231,12 +232,14 @@ def judge_slices(
 ) -> list[Slice]:
     """Return what changed in every slice of paired trials: utterance, speaker, words, before, after (errors).
 
-    The first of `ways` is what is asked first (see `sign_flips.fallback`). Slices stand in the order of the ways, by
-    label. With `ratios`, ratios have limits, too.
+    A row may stand for several trials, as a column `trials` says. The first of `ways` is what is asked first (see
+    `sign_flips.fallback`). Slices stand in the order of the ways, by label. With `ratios`, ratios have limits, too.
     """
+    if "trials" not in table.columns:
+        table = table.with_columns(trials=pl.lit(1, dtype=pl.Int64))
     sums = _sum_slices(table, ways, "speaker")
     facts = sums.group_by(LABELS, maintain_order=True).agg(
-        pl.col("trials", "words", "before", "after").sum(), speakers=(pl.col("words") > 0).sum()
+        pl.col(_SUMS).sum(), speakers=(pl.col("words") > 0).sum()
     )
     able = pl.Series([least_p(count) <= alpha for count in facts["speakers"]], dtype=pl.Boolean)
     tested = facts.filter(able).select(LABELS).with_row_index("_condition")
@@ -374,14 +377,12 @@ def _sum_slices(table: pl.DataFrame, ways: Sequence[Way], *of: str) -> pl.DataFr
     parts = []
     for way in ways:
         # Labels are computed first: a column of the table may have the name of one.
-        keys = table.select(
-            *of, "words", "before", "after", **{f"_{n}": e for n, e in {**none, **way}.items()}
-        )
+        keys = table.select(*of, *_SUMS, **{f"_{n}": e for n, e in {**none, **way}.items()})
         parts.append(
             keys.rename({f"_{name}": name for name in LABELS})
             .filter(pl.lit(value=True) if "scenario" not in way else pl.col("scenario").is_not_null())
             .group_by(*LABELS, *of)
-            .agg(pl.len().cast(pl.Int64).alias("trials"), pl.col("words", "before", "after").sum())
+            .agg(pl.col(_SUMS).sum())
             .sort(*LABELS, *of, nulls_last=True)
         )
     return pl.concat(parts)

@@ -22,7 +22,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, by_people, speaker_cells
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.unseen import MOST, farthest_rates, upper_limits, without_errors
-from voxaudit.tables import total
+from voxaudit.tables import added
 
 _DECIDES = 1e-9  # what is left where one speaker decides
 _DRAWS = 20_000
@@ -167,7 +167,7 @@ def _intervals(
     """Return what `rate_intervals` does; with `lower_only` no upper limit is searched for (null)."""
     conditions = table.select(by).unique(maintain_order=True).with_row_index("_condition")
     sums = table.group_by([*by, speaker]).agg(
-        total(errors, words),
+        added(table, errors, words),
         _heard=pl.when(pl.col(words) > 0).then(heard).otherwise(0.0).sum(),
     )
     # Sorted by value, so that rounding does not depend on the order of the rows.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 import polars as pl
@@ -25,16 +26,18 @@ from voxaudit.answer import (
 from voxaudit.audits.audit import asks
 from voxaudit.audits.concentrated import COLUMNS_SHOWN, NO_ERRORS, concentration_notes, one_utterance
 from voxaudit.audits.normalizers import run_sensitivity
-from voxaudit.audits.scores import Filters, Scores, Source
+from voxaudit.audits.scores import COUNTS, Filters, Scores, Source
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import aside
 from voxaudit.score.table import SCORE_COLUMNS
 from voxaudit.stats.concentration import COLUMNS, concentration
 from voxaudit.stats.rates import lower_limits_together, rate_intervals
+from voxaudit.tables import in_parts
 from voxaudit.wording import counted, listed, named, percent, percent_interval, speakers_of
 
 BY = ("recognizer", "scenario")
 SPEAKER = "_speaker"
+CHARACTERS = ("characters", "character_errors")
 LEAD = (
     "WER, the word error rate, counts wrong, missing and added words per word that was said; it can exceed 100 %. CER"
     " is the same for characters."
@@ -104,29 +107,44 @@ def error_rates(scores: Scores, by: Sequence[str], *, confidence: float = 0.95) 
     """
     keys = [scores.column(name) for name in by]
     counted_ = _with_speakers(scores.frame).with_columns(
-        pl.Series("errors", scores.errors()).fill_nan(None),
-        pl.Series("words", scores.counts("words")).fill_nan(None),
+        pl.Series("errors", scores.errors()).fill_nan(None).cast(pl.Int64),
+        pl.Series("words", scores.counts("words")).fill_nan(None).cast(pl.Int64),
         pl.lit(0).alias("_all"),
     )
     grouped = keys or ["_all"]
-    characters = {"characters", "character_errors"} <= set(counted_.columns)
-    cer = (
-        pl.col("character_errors").sum() / pl.col("characters").sum()
-        if characters
-        else pl.lit(None, pl.Float64)
+    known = [name for name in ("words", "errors", *CHARACTERS) if name in counted_.columns]
+    # Everything but the worst utterance follows from the sums of speakers, which are few.
+    people = counted_.lazy().group_by([*grouped, SPEAKER], maintain_order=True)
+    sums = in_parts(
+        people.agg(
+            pl.col(known).sum().name.prefix("_"),
+            _utterances=pl.len(),
+            _heard=(pl.col("words") > 0).sum(),
+        )
     )
-    rates = counted_.group_by(grouped, maintain_order=True).agg(
-        utterances=pl.len(),
-        _words=pl.col("words").sum(),
-        errors=pl.col("errors").sum(),
-        wer=pl.col("errors").sum() / pl.col("words").sum(),
-        cer=cer,
+    words, errors = pl.col("_words").sum(), pl.col("_errors").sum()
+    said, wrong = (pl.col(f"_{name}").sum() for name in CHARACTERS)
+    rates = sums.group_by(grouped, maintain_order=True).agg(
+        utterances=pl.col("_utterances").sum(),
+        _words=words,
+        errors=errors,
+        wer=errors / words,
+        cer=wrong / said if set(CHARACTERS) <= set(known) else pl.lit(None, pl.Float64),
     )
     rates = rates.with_columns(
         pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in ("wer", "cer")
     )
-    limits = rate_intervals(counted_, grouped, speaker=SPEAKER, confidence=confidence)
-    where = concentration(counted_, grouped, speaker=SPEAKER)
+    limits = rate_intervals(
+        sums,
+        grouped,
+        errors="_errors",
+        words="_words",
+        speaker=SPEAKER,
+        utterances="_heard",
+        confidence=confidence,
+    )
+    own = sums.select(*grouped, SPEAKER, errors="_errors")
+    where = concentration(counted_, grouped, speaker=SPEAKER, sums=own)
     for frame in (limits, where):
         rates = rates.join(frame, on=grouped, how="left", nulls_equal=True, maintain_order="left")
     ordered = scores.in_order(rates)
@@ -277,11 +295,14 @@ def surely_at_least(
 
     Columns: scenario, low (null where there is no interval).
     """
-    own = scores.select(recognizer=recognizer, scenario=list(scenarios))
+    names = ("recognizer", "scenario", "speaker", "words", "errors", *COUNTS)
+    counts = scores.frame.select(name for name in names if name in scores.frame.columns)
+    own = replace(scores, frame=counts).select(recognizer=recognizer, scenario=list(scenarios))
     table = own.frame.with_columns(errors=pl.Series(own.errors()))
     if "speaker" not in table.columns:
         table = table.with_columns(speaker=pl.lit(None, pl.String))
-    return lower_limits_together(table, ["scenario"], confidence=confidence)
+    sums = table.group_by("scenario", "speaker", maintain_order=True).agg(pl.col("errors", "words").sum())
+    return lower_limits_together(sums, ["scenario"], confidence=confidence)
 
 
 def _unheard(scores: Scores) -> Iterator[Finding]:
@@ -320,7 +341,7 @@ def _unheard(scores: Scores) -> Iterator[Finding]:
             code="no_references",
             headline=True,
         )
-    totals = dict(run.transcripts.group_by("recognizer").len().iter_rows())
+    totals = dict(run.answers(lambda lazy: lazy.group_by("recognizer").len()).iter_rows())
     failed = {key[0]: part for key, part in _failures(scores).group_by("recognizer", maintain_order=True)}
     for name in run.config["recognizers"]:
         if not totals.get(name):

@@ -16,8 +16,9 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
     """Return what a report asks: everything that was heard, where recognizers say how sure they are."""
     if scores.run is None or scores.frame.is_empty():
         return []
-    there = scores.run.transcripts
-    told = any(name in there.columns and there[name].count() for name in ("confidence", "word_times"))
+    there = scores.run.scan("transcripts").collect_schema().names()
+    names = [name for name in ("confidence", "word_times") if name in there]
+    told = names and any(scores.run.answers(lambda lazy: lazy.select(names).count()).row(0))
     return [{"attributes": tuple(attributes)}] if told else []
 
 

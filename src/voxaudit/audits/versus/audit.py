@@ -31,9 +31,9 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.compare.audit import (
     check_levels,
     comparable_columns,
+    every_trial,
     not_excluded,
     points,
-    scored_trials,
     signed_points,
     slice_finding,
     too_few,
@@ -174,9 +174,10 @@ def _answer(
     scores, repeats = _once(scores, names)
     trials, left_out = _common(scores, names, groups)
     worst = _worst(trials)
+    sums = _summed(trials, worst)
     slices = judge_slices(
-        _pairs(trials, names),
-        _ways(trials, list(groups), worst),
+        _pairs(sums, names),
+        _ways(sums, list(groups), worst),
         alpha=alpha,
         margin=margin,
         ratios=True,
@@ -341,29 +342,38 @@ def _common(
     frame = scores.frame
     if "scenario" not in frame.columns:
         frame = frame.with_columns(scenario=pl.lit(CLEAN))
-    kept = Scores(
-        frame.filter(pl.col("recognizer").cast(pl.String).is_in(list(names))), scores.where, scores.run
-    )
-    side = scored_trials(kept)
+    own = frame["recognizer"].cast(pl.String).is_in(list(names)).fill_null(value=False)
+    kept = Scores(frame if own.all() else frame.filter(own), scores.where, scores.run)
+    about = {f"group_{place}": pl.col(column).cast(pl.String) for place, column in enumerate(groups.values())}
+    rows = every_trial(kept, speaker=pl.col("speaker").cast(pl.String), **about)
+    heard = dict(rows.group_by("recognizer").agg(pl.col("words").count()).iter_rows())
     keys = ["utterance", "scenario"]
-    about = kept.frame.select(
-        pl.col(*keys, "speaker").cast(pl.String),
-        **{f"group_{place}": pl.col(column).cast(pl.String) for place, column in enumerate(groups.values())},
-    ).unique(keys, keep="first", maintain_order=True)
-    common = side.select(keys).unique(maintain_order=True).join(about, on=keys, maintain_order="left")
-    apart = side.group_by(keys).agg(pl.col("words").n_unique()).filter(pl.col("words") > 1)
+    errors = {
+        f"errors_{place}": pl.when(pl.col("recognizer") == name).then("errors")
+        for place, name in enumerate(names)
+    }
+    scored = pl.col("words").is_not_null()
+    trials = (
+        rows.with_columns(**errors, _row=pl.when(scored).then(pl.int_range(pl.len())))
+        .group_by(keys, maintain_order=True)
+        .agg(
+            pl.col("speaker", *about).first(),
+            pl.col("words").min(),
+            pl.col(*errors).max(),
+            _most=pl.col("words").max(),
+            _scored=pl.col("words").count(),
+            _row=pl.col("_row").min(),
+        )
+    )
+    apart = trials.filter(pl.col("words") != pl.col("_most"))
     if apart.height:
         raise VoxauditError(
             f"{scores.where}: {counted(apart.height, 'trial')} (such as utterance"
             f" '{one_line(str(apart['utterance'][0]), 60)}') count other reference words for one recognizer than for"
             " another: score all with the same references and normalizer"
         )
-    heard = {}
-    for place, name in enumerate(names):
-        own = side.filter(pl.col("recognizer") == name)
-        heard[name] = own.height
-        columns = [*keys, pl.col("errors").alias(f"errors_{place}"), *(["words"] if place == 0 else [])]
-        common = common.join(own.select(columns), on=keys, maintain_order="left")
+    common = trials.filter(pl.col("_scored") == len(names)).drop_nulls(keys).sort("_row")
+    common = common.drop("_most", "_scored", "_row")
     if common.is_empty():
         raise refuse(
             "not_heard_alike",
@@ -378,7 +388,7 @@ def _common(
             "speakers are the sample of a comparison, and some utterances have none",
             about=scores.where,
         )
-    return common, {name: count - common.height for name, count in heard.items()}
+    return common, {name: heard[name] - common.height for name in names}
 
 
 def _once(scores: Scores, names: Sequence[str]) -> tuple[Scores, pl.DataFrame | None]:
@@ -406,6 +416,23 @@ def _once(scores: Scores, names: Sequence[str]) -> tuple[Scores, pl.DataFrame | 
     once = answered.unique(keys, keep="first", maintain_order=True)
     never = frame.filter(pl.col("failed")).join(once, on=keys, how="anti").unique(keys, maintain_order=True)
     return replace(scores, frame=pl.concat([once, never]).drop("repeat")), found
+
+
+def _summed(trials: pl.DataFrame, worst: str | None) -> pl.DataFrame:
+    """Return trials summed over the scenarios that no question tells apart: of a category, under the name of its first.
+
+    `trials` says how many a row stands for.
+    """
+    first: dict[str, str] = {}
+    named_as = {
+        name: name if name in (CLEAN, worst) else first.setdefault(describe(name).category, name)
+        for name in trials["scenario"].unique(maintain_order=True).to_list()
+    }
+    return (
+        trials.with_columns(pl.col("scenario").replace_strict(named_as, return_dtype=pl.String))
+        .group_by(pl.exclude("words", "^errors_.*$"), maintain_order=True)
+        .agg(pl.col("words", "^errors_.*$").sum(), trials=pl.len().cast(pl.Int64))
+    )
 
 
 def _pairs(trials: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
@@ -462,19 +489,25 @@ def _rates(trials: pl.DataFrame, names: Sequence[str], confidence: float) -> pl.
     parts = [trials.with_columns(scenario=pl.lit(_whole_name(trials["scenario"].unique().to_list())))]
     if trials["scenario"].n_unique() > 1 and CLEAN in trials["scenario"]:
         parts += [trials.filter(clean), trials.filter(~clean).with_columns(scenario=pl.lit(DISTURBED))]
-    long = [
-        part.select(
-            "utterance",
-            "scenario",
-            "speaker",
-            "words",
-            recognizer=pl.lit(name),
-            errors=f"errors_{place}",
+    # One after the other: all rates of all trials at once would be several times the table.
+    return pl.concat(
+        error_rates(
+            Scores(
+                part.select(
+                    "utterance",
+                    "scenario",
+                    "speaker",
+                    "words",
+                    recognizer=pl.lit(name),
+                    errors=f"errors_{place}",
+                )
+            ),
+            ["recognizer", "scenario"],
+            confidence=confidence,
         )
         for place, name in enumerate(names)
         for part in parts
-    ]
-    return error_rates(Scores(pl.concat(long)), ["recognizer", "scenario"], confidence=confidence)
+    )
 
 
 def _whole_name(scenarios: Sequence[str]) -> str:

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str, Any]]:
     """Return what a report asks: everything that was heard, with the attributes that were named."""
-    if scores.run is None or "seconds" not in scores.run.transcripts.columns:
+    if scores.run is None or "seconds" not in scores.run.scan("transcripts").collect_schema():
         return []
-    return [{"attributes": tuple(attributes)}] if (scores.run.transcripts["seconds"] > 0.0).any() else []
+    seconds = scores.run.answers(lambda lazy: lazy.select("seconds"))["seconds"]
+    return [{"attributes": tuple(attributes)}] if (seconds > 0.0).any() else []
 
 
 AUDIT = Audit(

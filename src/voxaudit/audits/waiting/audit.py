@@ -50,6 +50,8 @@ SAID = {
 RATIOS = (
     Ratio("seconds_ratio", "counted_s", "trials", above_least=True),
     Ratio("speed_ratio", "counted_s", "audio_s", above_least=True),
+)
+LIVE_RATIOS = (
     Ratio("first_text_ratio", "first_s", "first_s_trials", above_least=True),
     Ratio("taken_back_ratio", "taken_back", "final_words", "taken_back"),
     Ratio("cut_off_ratio", "cuts", "traces", "cuts"),
@@ -87,8 +89,9 @@ def waiting(
     read = read_trials(source, more=("seconds", "failure", "trace"), **filters)
     trials, notes = _timed(read, give_up, vad)
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
+    people = trials["speaker"].unique().drop_nulls().sort()
     grouped = trials.with_columns(
-        _speaker=pl.col("speaker").rank("dense"),
+        _speaker=pl.col("speaker").replace_strict(people, range(len(people)), default=None),
         **{f"@{name}": pl.col(read.column(name)).cast(pl.String) for name in asked},
     )
     by = {
@@ -110,7 +113,8 @@ def waiting(
             tables.append(live_table(f"listening-{id_}", f"While listening, {title}", frame, keys))
             findings += [] if len(keys) > 1 else list(live_findings(frame, confidence))
     findings += list(beside_whole(read, trials, whole, confidence, seed))
-    compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
+    ratios = (*RATIOS, *LIVE_RATIOS) if trials["traces"].sum() else RATIOS
+    compared, refusals = compare_groups(read, trials, asked, ratios, seed)
     return Answer(
         audit=NAME,
         title="Waiting",

@@ -35,7 +35,7 @@ def traced(read: Scores, vad: bool) -> pl.DataFrame:
     frame = read.frame
     if "trace" not in frame.columns or frame["trace"].null_count() == frame.height:
         names = ("sent_s", "first_s", "final_s", "taken_back", "final_words", "cuts")
-        unknown = {name: pl.lit(None, pl.Float64) for name in names}
+        unknown = {name: pl.lit(None) for name in names}  # of no type, and no size
         return frame.with_columns(pl.lit(0.0).alias("traces"), **unknown)
     traces = frame["trace"].to_list()
     try:
@@ -63,7 +63,10 @@ def traced(read: Scores, vad: bool) -> pl.DataFrame:
 
 def speaker_numbers(speaker: FloatArray) -> IntArray | None:
     """Return speakers (`_speaker`) as numbers without gaps, in order; None where one is unknown."""
-    return None if np.isnan(speaker).any() else np.unique(speaker, return_inverse=True)[1]
+    if np.isnan(speaker).any():
+        return None
+    numbers = speaker.astype(np.int64)
+    return (np.cumsum(np.bincount(numbers) > 0) - 1)[numbers]
 
 
 def parts(trials: pl.DataFrame, keys: Sequence[str], *columns: str) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -74,7 +77,7 @@ def parts(trials: pl.DataFrame, keys: Sequence[str], *columns: str) -> Iterator[
     lists = trials.group_by(keys, maintain_order=True).agg(pl.col("_speaker").cast(pl.Float64), *columns)
     for row in zip(*lists.get_columns(), strict=True):
         speaker, *values = (one.to_numpy() for one in row[len(keys) :])
-        people = len(np.unique(speaker[~np.isnan(speaker)]))
+        people = np.count_nonzero(np.bincount(speaker[~np.isnan(speaker)].astype(np.int64)))
         yield (
             dict(zip(keys, row, strict=False)) | {"trials": len(speaker), "speakers": people},
             (speaker, *values),
