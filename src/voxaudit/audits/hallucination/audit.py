@@ -7,7 +7,7 @@ nobody speaks is of another making than one in the middle of a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Unpack
 
@@ -116,26 +116,21 @@ def hallucination(
     trials, cases, more = detect(frame, pairs, stretch, quiet)
     notes += more
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
-    cells = _cells(trials)
+    columns = {name: read.column(name) for name in asked}
+    kept = ("recognizer", "scenario", "speaker")
+    fine = _cells(trials, dict.fromkeys((*kept, *columns.values())))
+    cells = _sums(fine, *kept)
     over_all = read.in_order(_rates(cells, ["recognizer"], confidence))
     findings = list(_findings(read, over_all))
     tables = [_rate_table("rates", "Invented words by recognizer", over_all, [])]
     if len(read.scenarios) > 1:
         rates = read.in_order(_rates(cells, ["recognizer", "scenario"], confidence))
         tables.append(_rate_table("scenarios", "Invented words by scenario", rates, ["scenario"]))
-    for name in asked:
-        column = read.column(name)
-        tables.append(
-            _rate_table(
-                f"groups-{name}",
-                f"Invented words by {name}",
-                _rates(
-                    _cells(trials, group=pl.col(column).cast(pl.String)), ["recognizer", "group"], confidence
-                ),
-                ["group"],
-            )
-        )
-    compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
+    for name, column in columns.items():
+        groups = _sums(fine, *kept, group=pl.col(column).cast(pl.String))
+        rates = _rates(groups, ["recognizer", "group"], confidence)
+        tables.append(_rate_table(f"groups-{name}", f"Invented words by {name}", rates, ["group"]))
+    compared, refusals = compare_groups(read, fine, asked, RATIOS, seed)
     tables.append(_case_table(cases))
     return Answer(
         audit=NAME,
@@ -353,13 +348,18 @@ def silent_utterances(run: Run | None, ids: Sequence[str]) -> tuple[list[str], s
 # The numbers
 
 
-def _cells(trials: pl.DataFrame, **groups: pl.Expr) -> pl.DataFrame:
+def _cells(trials: pl.DataFrame, keys: Iterable[str]) -> pl.DataFrame:
     """Return the sums of a speaker's trials, which all tables put together: four kinds of every trial are many."""
-    return trials.group_by("recognizer", "scenario", "speaker", maintain_order=True, **groups).agg(
+    return trials.group_by(*keys, maintain_order=True).agg(
         pl.col(f"{kind}_{what}" for kind in KINDS for what in ("words", "cases")).sum(),
         total(*(f"{kind}_minutes" for kind in KINDS)),
         *((pl.col(f"{kind}_minutes") > 0.0).sum().alias(f"{kind}_trials") for kind in KINDS),
     )
+
+
+def _sums(cells: pl.DataFrame, *by: str, **groups: pl.Expr) -> pl.DataFrame:
+    counts = [f"{kind}_{what}" for kind in KINDS for what in ("words", "cases", "minutes", "trials")]
+    return cells.group_by(*by, maintain_order=True, **groups).agg(total(*counts))
 
 
 def _rates(cells: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:
