@@ -8,9 +8,8 @@ meaning, and words without. Speakers are the sample everywhere.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 from pathlib import Path
 from typing import Unpack
 
@@ -107,25 +106,26 @@ def keywords(
     notes = [rules, *notes, *_about(weights, frame)]
     trials, cases, found_terms = weighed(frame, weights, pairs)
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
-    compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
-    groups = {name: trials[read.column(name)].cast(pl.String) for name in asked}
-    over_all = read.in_order(_rates(trials, ["recognizer"], confidence))
+    columns = {name: read.column(name) for name in asked}
+    cells = _cells(trials, dict.fromkeys(("recognizer", "scenario", "speaker", *columns.values())))
+    compared, refusals = compare_groups(read, cells, asked, RATIOS, seed)
+    over_all = read.in_order(_rates(cells, ["recognizer"], confidence))
     tables = [
         _share_table(
-            "utterances", "Errors that matter, by recognizer", trials, ["recognizer"], confidence, read
+            "utterances", "Errors that matter, by recognizer", cells, ["recognizer"], confidence, read
         ),
         _class_table("classes", "Error rates by class of words", over_all),
     ]
     if len(read.scenarios) > 1:
         by = ["recognizer", "scenario"]
         tables.append(
-            _share_table("scenarios", "Errors that matter, by scenario", trials, by, confidence, read)
+            _share_table("scenarios", "Errors that matter, by scenario", cells, by, confidence, read)
         )
-    for name, group in groups.items():
-        own_groups = trials.with_columns(group=group)
+    for name, column in columns.items():
+        groups = cells.with_columns(group=pl.col(column).cast(pl.String))
         by = ["recognizer", "group"]
         title = f"Errors that matter, by {name}"
-        tables.append(_share_table(f"groups-{name}", title, own_groups, by, confidence, read))
+        tables.append(_share_table(f"groups-{name}", title, groups, by, confidence, read))
     if found_terms.height:
         columns_ = [
             "recognizer",
@@ -184,7 +184,7 @@ def weights_of(
     found = {}
     for code in frame["code"].unique(maintain_order=True).to_list():
         lexicon = LEXICONS.get(code, Lexicon(capitals=False))
-        references = frame.filter(pl.col("code") == code)["reference"].unique().to_list()
+        references = frame["reference"].filter(frame["code"] == code).unique().to_list()
         (own,), _ = spoken(pl.DataFrame({"text": list(terms), "language": code}), ("text",), chosen)
         phrases = frozenset(tuple(text.split()) for text in own.to_list() if text.strip())
         found[code] = Weights(lexicon, names_in(references, lexicon), phrases)
@@ -243,11 +243,13 @@ _Parts = Sequence[tuple[IntArray, Pairs, Weighed]]
 
 def _counts(frame: pl.DataFrame, parts: _Parts) -> Iterator[pl.Series]:
     """Yield what is counted of every class, a column each."""
-    for what, (place, kind) in product(COUNTED, enumerate(CLASSES)):
-        column = np.zeros(frame.height, dtype=np.int32)
+    for what in COUNTED:
+        table = np.zeros((frame.height, len(CLASSES)), dtype=np.int32)
         for rows, some, found in parts:
-            column[rows] = getattr(found, what)[some.pair, place]
-        yield pl.Series(f"{kind}_{what}", column)
+            table[rows] = getattr(found, what)[some.pair]
+        yield from (
+            pl.Series(f"{kind}_{what}", column.copy()) for kind, column in zip(CLASSES, table.T, strict=True)
+        )
 
 
 def _matters(frame: pl.DataFrame, parts: _Parts) -> BoolArray:
@@ -346,16 +348,25 @@ def _found_terms(frame: pl.DataFrame, parts: _Parts, weights: Mapping[str, Weigh
 # The numbers
 
 
-def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:
-    """Return words, errors, rate with limits, recall and precision of every class and of keywords together."""
-    kinds = ("keyword", *CLASSES)
-    counts = [f"{kind}_{what}" for kind in kinds for what in COUNTED]
-    # Whole numbers, summed by speaker first: eight kinds of every trial are many rows. Trials count in which a kind was
-    # said.
-    people = trials.group_by(*by, "speaker", maintain_order=True).agg(
-        pl.col(counts).cast(pl.Int64).sum(),
-        **{f"{kind}_trials": (pl.col(f"{kind}_said") > 0).sum() for kind in kinds},
+def _cells(trials: pl.DataFrame, keys: Iterable[str]) -> pl.DataFrame:
+    """Return the sums of a speaker's trials, which all tables put together: eight kinds of every trial are many.
+
+    Of a kind those trials count in which it was said.
+    """
+    counts = [f"{kind}_{what}" for kind in _KINDS for what in COUNTED]
+    return trials.group_by(*keys, maintain_order=True).agg(
+        pl.col("serious", "trials", *counts).cast(pl.Int64).sum(),
+        **{f"{kind}_trials": (pl.col(f"{kind}_said") > 0).sum() for kind in _KINDS},
     )
+
+
+_KINDS = ("keyword", *CLASSES)
+
+
+def _rates(cells: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:
+    """Return words, errors, rate with limits, recall and precision of every class and of keywords together."""
+    counts = [f"{kind}_{what}" for kind in _KINDS for what in (*COUNTED, "trials")]
+    people = cells.group_by(*by, "speaker", maintain_order=True).agg(pl.col(counts).sum())
     long = pl.concat(
         people.select(
             *by,
@@ -363,7 +374,7 @@ def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.Dat
             kind=pl.lit(kind),
             **{what: pl.col(f"{kind}_{what}") for what in (*COUNTED, "trials")},
         )
-        for kind in kinds
+        for kind in _KINDS
     )
     keys = [*by, "kind"]
     sums = long.group_by(keys, maintain_order=True).agg(pl.col(*COUNTED).sum())
@@ -382,15 +393,17 @@ def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.Dat
 
 
 def _share_table(
-    id_: str, title: str, trials: pl.DataFrame, by: Sequence[str], confidence: float, read: Scores
+    id_: str, title: str, cells: pl.DataFrame, by: Sequence[str], confidence: float, read: Scores
 ) -> Table:
     """Return the share of utterances with an error that matters, beside the error rates of keywords and all words."""
-    sums = trials.group_by(by, maintain_order=True).agg(
-        pl.col("serious", "trials", "keyword_errors", "keyword_said").cast(pl.Int64).sum(),
-        errors=pl.sum_horizontal(f"{kind}_errors" for kind in CLASSES).cast(pl.Int64).sum(),
-        words=pl.sum_horizontal(f"{kind}_said" for kind in CLASSES).cast(pl.Int64).sum(),
+    sums = cells.group_by(by, maintain_order=True).agg(
+        pl.col("serious", "trials", "keyword_errors", "keyword_said").sum(),
+        errors=pl.sum_horizontal(f"{kind}_errors" for kind in CLASSES).sum(),
+        words=pl.sum_horizontal(f"{kind}_said" for kind in CLASSES).sum(),
     )
-    limits = rate_intervals(trials, by, errors="serious", words="trials", most=1.0, confidence=confidence)
+    limits = rate_intervals(
+        cells, by, errors="serious", words="trials", utterances="trials", most=1.0, confidence=confidence
+    )
     table = sums.join(limits, on=by, how="left", nulls_equal=True, maintain_order="left").with_columns(
         share=pl.col("serious") / pl.col("trials"),
         keyword_rate=pl.when(pl.col("keyword_said") > 0).then(
