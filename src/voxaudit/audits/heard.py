@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from voxaudit.answer import Note
-from voxaudit.audits.normalizers import language_codes, spoken
+from voxaudit.audits.normalizers import language_codes, spoken, spoken_words
 from voxaudit.audits.scores import Scores, Source, Transcripts, is_run
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
@@ -124,8 +124,8 @@ def spoken_pairs(read: Scores, rows: IntArray, normalizer: str | None) -> tuple[
         frame = frame.with_columns(reference=pl.lit(None, pl.String))
     if read.run is None:
         frame = frame.with_columns(pl.col("text").fill_null(""))
-    (said, heard), rules = spoken(frame, ("reference", "text"), normalizer)
-    pairs = Pairs.of(said, heard)
+    words, (said, heard), rules = spoken_words(frame, ("reference", "text"), normalizer)
+    pairs = Pairs.between(words, said, heard)
     if known.get("trials") is read:
         known[key] = pairs, rules
     return pairs.take(rows), rules

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.errors import VoxauditError
-from voxaudit.score.pairs import Pairs, Stretches, Words, places
+from voxaudit.score.pairs import Pairs, Stretches, Words, of_each, places
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
@@ -358,12 +357,21 @@ def _kinds(words: Words, weights: Weights) -> NDArray[np.int8]:
     for place in np.flatnonzero(letter).tolist():
         if kind[place - 1] in spelled:
             kind[place] = number["letters"]
-    first_words = np.flatnonzero(_flags(words, weights.first_words))
-    for text in np.unique(np.searchsorted(ends, first_words, side="right")).tolist():
+    for text in _with_any(words, weights.first_words):
         start = int(starts[text])
         for first, last in weights.places(words.text(text)):
             kind[start + first : start + last] = number["terms"]
     return kind
+
+
+def _with_any(words: Words, chosen: Collection[str]) -> list[int]:
+    """Return which texts have one of some words."""
+    if not chosen:
+        return []
+    filled = np.flatnonzero(words.spans.lengths)
+    filled = filled[np.argsort(words.spans.starts[filled])]
+    place = np.searchsorted(words.spans.starts[filled], np.flatnonzero(_flags(words, chosen)), side="right")
+    return np.unique(filled[place - 1]).tolist()
 
 
 def _flags(words: Words, chosen: Collection[str]) -> BoolArray:
@@ -443,13 +451,13 @@ class _Meanings:
     def within(self, start: IntArray, stop: IntArray) -> IntArray:
         """Return what there is among the words of stretches."""
         own = places(start, stop)
-        return _over(np.bitwise_or, self.bits[self.kind[own], self.words.codes[own]], stop - start)
+        return of_each(np.bitwise_or, self.bits[self.kind[own], self.words.codes[own]], stop - start)
 
     def same_writing(self, lost: Sequence[IntArray], new: Sequence[IntArray]) -> BoolArray:
         """Say where the same letters were written with other spaces or accents."""
         codes = self.words.codes
         one, other = (
-            _over(np.add, self.letters[codes[places(*side)]], side[1] - side[0]) for side in (lost, new)
+            of_each(np.add, self.letters[codes[places(*side)]], side[1] - side[0]) for side in (lost, new)
         )
         same = one == other
         for row in np.flatnonzero(same).tolist():
@@ -459,13 +467,6 @@ class _Meanings:
             ]
             same[row] = texts[0] == texts[1]
         return same
-
-
-def _over(function: np.ufunc, values: NDArray[Any], size: IntArray) -> NDArray[Any]:
-    """Return what a function makes of so many values each, 0 of none."""
-    found = np.zeros(len(size), dtype=values.dtype)
-    found[size > 0] = function.reduceat(values, (np.cumsum(size) - size)[size > 0])
-    return found
 
 
 def _folded(word: str, plain: bool) -> str:

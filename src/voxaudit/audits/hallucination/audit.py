@@ -41,7 +41,7 @@ from voxaudit.score.invented import (
     witnesses,
     words_too_many,
 )
-from voxaudit.score.pairs import Pairs
+from voxaudit.score.pairs import Pairs, of_each
 from voxaudit.score.run import silent_scenarios
 from voxaudit.score.speech_activity import of_recordings, seconds_of_speech
 from voxaudit.score.weight import BoolArray, IntArray
@@ -232,12 +232,15 @@ def _silent(pairs: Pairs, rows: IntArray) -> list[Case]:
 
 
 def _too_fast(pairs: Pairs, seconds: FloatArray, rows: IntArray) -> list[Case]:
-    long = pairs.texts.str.len_chars().to_numpy()[pairs.heard_text[rows]] > SLACK + FASTEST * seconds[rows]
+    words = pairs.words
+    size = np.array([len(word) for word in words.vocabulary], dtype=np.int64)
+    letters = np.concatenate([of_each(np.add, size[codes], lengths) for _, codes, lengths in words.parts()])
+    long = letters[pairs.heard_text[rows]] > SLACK + FASTEST * seconds[rows]
     cases = []
     for row in rows[long].tolist():
-        text = pairs.texts[int(pairs.heard_text[row])]
-        if many := words_too_many(text, float(seconds[row])):
-            cases.append((row, "too_fast", 0, len(text.split()), many))
+        text = words.text(int(pairs.heard_text[row]))
+        if many := words_too_many(" ".join(text), float(seconds[row])):
+            cases.append((row, "too_fast", 0, len(text), many))
     return cases
 
 
@@ -246,8 +249,8 @@ def _loops(pairs: Pairs, rows: IntArray) -> list[Case]:
     cases = []
     for row in rows[able].tolist():
         said = int(pairs.said_text[row])
-        text = pairs.texts[int(pairs.heard_text[row])]
-        loops = find_loops(text, pairs.texts[said] if said >= 0 else None)
+        text = _text(pairs, int(pairs.heard_text[row]))
+        loops = find_loops(text, _text(pairs, said) if said >= 0 else None)
         cases += [(row, "loops", one.start, one.stop, one.words) for one in loops]
     return cases
 
@@ -262,7 +265,7 @@ def _unsupported(frame: pl.DataFrame, pairs: Pairs, rows: IntArray, fewest: int)
     cases: list[Case] = []
     doubtful = 0
     for row, rest in zip(rows.tolist(), others, strict=True):
-        text = pairs.texts[int(pairs.heard_text[row])]
+        text = _text(pairs, int(pairs.heard_text[row]))
         found = stretches[int(pairs.pair[row])]
         sure = [one for one in found if not heard_by_most(one, text, rest, fewest)]
         doubtful += len(found) - len(sure)
@@ -277,7 +280,7 @@ def _nobody_else(
     alone = np.zeros(frame.height, dtype=bool)
     cases: list[Case] = []
     for row, others in zip(rows.tolist(), _others(frame, pairs, rows), strict=True):
-        text = pairs.texts[int(pairs.heard_text[row])]
+        text = _text(pairs, int(pairs.heard_text[row]))
         rest = witnesses(text, others)
         alone[row] = not rest
         found = heard_by_nobody_else(text, rest, fewest)
@@ -290,17 +293,21 @@ def _others(frame: pl.DataFrame, pairs: Pairs, rows: IntArray) -> list[list[str]
     if frame["recognizer"].n_unique() < 2 or not len(rows):
         return [[] for _ in rows]
     keys = ["utterance", "scenario"]
-    table = frame.select(*keys, "recognizer", text=pairs.texts.gather(pairs.heard_text))
+    table = frame.select(*keys, "recognizer", text=pairs.heard_text)
     asked = table[rows]
     heard: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for utterance, scenario, name, text in table.join(
         asked, on=keys, how="semi", maintain_order="left"
     ).iter_rows():
-        heard.setdefault((utterance, scenario), []).append((name, text))
+        heard.setdefault((utterance, scenario), []).append((name, _text(pairs, text)))
     return [
         [text for who, text in heard[utterance, scenario] if who != name]
         for utterance, scenario, name in asked.select(*keys, "recognizer").iter_rows()
     ]
+
+
+def _text(pairs: Pairs, number: int) -> str:
+    return " ".join(pairs.words.text(number))
 
 
 def _listed(frame: pl.DataFrame, pairs: Pairs, found: Sequence[Case]) -> pl.DataFrame:
@@ -308,7 +315,7 @@ def _listed(frame: pl.DataFrame, pairs: Pairs, found: Sequence[Case]) -> pl.Data
     largest = sorted(found, key=lambda case: -case[4])[:MOST_CASES]
     rows = [case[0] for case in largest]
     table = frame[rows].select("recognizer", "scenario", "utterance")
-    texts = pairs.texts.gather(pairs.heard_text[rows])
+    texts = [pairs.words.text(number) for number in pairs.heard_text[rows].tolist()]
     marked = [_marked(text, case[2], case[3]) for text, case in zip(texts, largest, strict=True)]
     return table.with_columns(
         pl.Series("kind", [case[1] for case in largest], dtype=pl.String),
@@ -322,9 +329,8 @@ def _listed(frame: pl.DataFrame, pairs: Pairs, found: Sequence[Case]) -> pl.Data
     )
 
 
-def _marked(text: str, start: int, stop: int) -> str:
+def _marked(words: Sequence[str], start: int, stop: int) -> str:
     """Return a case with the words around it: `... your card [thank you for watching] ...`."""
-    words = text.split()
     before, behind = words[max(start - CONTEXT, 0) : start], words[stop : stop + CONTEXT]
     inside = words[start:stop]
     if len(inside) > 24:

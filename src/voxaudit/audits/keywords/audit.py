@@ -95,11 +95,7 @@ def keywords(
     read = read_trials(source, **filters).require("text", "reference")
     frame, rows, notes = _usable(read)
     pairs, rules = spoken_pairs(read, rows, normalizer)
-    frame = frame.with_columns(
-        said=pairs.texts.gather(pairs.said_text),
-        heard=pairs.texts.gather(pairs.heard_text),
-        code=language_codes(frame),
-    )
+    frame = frame.with_columns(code=language_codes(frame))
     own = keywords if keywords is not None else _run_terms(read)
     own = read_terms(own) if isinstance(own, str | Path) else tuple(own)
     weights = weights_of(frame, own, normalizer)
@@ -140,7 +136,7 @@ def keywords(
     tables.append(_case_table(cases))
     findings = [*_findings(read, tables[0].frame, over_all, confidence), *map(_compared, compared)]
     if judge:
-        found, table, note = _opinions(judge, trials, judged)
+        found, table, note = _opinions(judge, trials.filter(pairs.said_text != pairs.heard_text), judged)
         findings += found
         tables.append(table)
         notes.append(note)
@@ -496,18 +492,17 @@ def _case_table(cases: pl.DataFrame) -> Table:
 
 
 def _opinions(
-    settings: Mapping[str, str], trials: pl.DataFrame, most: int
+    settings: Mapping[str, str], wrong: pl.DataFrame, most: int
 ) -> tuple[list[Finding], Table, Note]:
-    """Ask about `most` trials with errors, evenly taken; return how often rules and model agree, and each opinion.
+    """Ask about `most` trials, evenly taken; return how often rules and model agree, and each opinion.
 
-    `trials` have reference, text, said, heard and serious. Nothing else depends on what the model says.
+    All trials have errors; their columns are reference, text and serious. Nothing else depends on what the model says.
     """
     from voxaudit.recognize.services.caller import Call
     from voxaudit.recognize.services.gate import Clock
     from voxaudit.recognize.services.judge import PROMPT, PROMPT_VERSION, Judge
 
     judge = Judge.of(settings)
-    wrong = trials.filter(pl.col("said") != pl.col("heard"))
     asked = wrong.gather_every(-(-wrong.height // most)) if wrong.height else wrong
     caller = judge.client(Clock()).caller
 
