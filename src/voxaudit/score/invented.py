@@ -19,7 +19,7 @@ from rapidfuzz.distance import Levenshtein
 
 from voxaudit.align.pronounce import pronounce
 from voxaudit.score.align import align_words, differences
-from voxaudit.score.pairs import Pairs, Words, places
+from voxaudit.score.pairs import Pairs, Words, of_each, places
 
 LONGEST_LOOP = 24
 """Words of the longest piece that is looked for again and again: models have repeated sentences of eleven."""
@@ -97,13 +97,11 @@ def unsupported_stretches(pairs: Pairs, fewest: int = FEWEST_WORDS) -> dict[int,
     start, stop = (
         np.concatenate(ends) + text for ends in ((found.start, found.first), (found.stop, found.last))
     )
-    used = np.zeros(len(words.vocabulary), dtype=bool)
-    used[words.codes[places(start, stop)]] = True
+    codes = words.codes[places(start, stop)]
     sounds = np.zeros(len(words.vocabulary), dtype=np.int64)
-    for code in np.flatnonzero(used).tolist():
+    for code in np.unique(codes).tolist():
         sounds[code] = len(_phones(words.vocabulary[code]))
-    sums = np.concatenate([[0], np.cumsum(sounds[words.codes])])
-    lost, new = np.split(sums[stop] - sums[start], 2)
+    lost, new = np.split(of_each(np.add, sounds[codes], stop - start), 2)
     # Of sounds put in there are at most half of those heard, and half of the sounds that are more than was said.
     most = (np.maximum(lost, new) + new - lost) / 2.0 - (found.stop - found.start)
     able = found[most >= PHONES_PER_WORD * fewest]

@@ -135,17 +135,12 @@ class Pairs:
     @cached_property
     def stretches(self) -> Stretches:
         """Where the pairs differ, by the alignment that errors are counted with."""
-        parts = []
+        parts = [np.zeros((5, 0), dtype=np.int32)]
         words = self.words
         for rows in words.blocks(self.said, self.heard):
             own, ends = unmatched(words.codes, words.spans[self.said[rows]], words.spans[self.heard[rows]])
-            parts.append((rows[own], *ends))
-        none = np.zeros(0, dtype=np.int64)
-        return (
-            Stretches(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-            if parts
-            else Stretches(*[none] * 5)
-        )
+            parts.append(np.stack([rows[own], *ends]).astype(np.int32))
+        return Stretches(*np.concatenate(parts, axis=1))
 
     def changes(self) -> tuple[Integers, Integers, Integers]:
         """Return all edits of that alignment: the pair, the code of the word said and of the word heard; -1 is none.

@@ -356,16 +356,22 @@ def silent_utterances(run: Run | None, ids: Sequence[str]) -> tuple[list[str], s
 
 def _cells(trials: pl.DataFrame, keys: Iterable[str]) -> pl.DataFrame:
     """Return the sums of a speaker's trials, which all tables put together: four kinds of every trial are many."""
-    return trials.group_by(*keys, maintain_order=True).agg(
-        pl.col(f"{kind}_{what}" for kind in KINDS for what in ("words", "cases")).sum(),
-        total(*(f"{kind}_minutes" for kind in KINDS)),
-        *((pl.col(f"{kind}_minutes") > 0.0).sum().alias(f"{kind}_trials") for kind in KINDS),
-    )
+    could = {f"{kind}_trials": pl.col(f"{kind}_minutes") > 0.0 for kind in KINDS}
+    return _summed(trials.with_columns(**could), *keys)
 
 
 def _sums(cells: pl.DataFrame, *by: str, **groups: pl.Expr) -> pl.DataFrame:
-    counts = [f"{kind}_{what}" for kind in KINDS for what in ("words", "cases", "minutes", "trials")]
-    return cells.group_by(*by, maintain_order=True, **groups).agg(total(*counts))
+    """Return the sums of cells by fewer keys."""
+    if cells.select(*by, **groups).is_unique().all():
+        return cells.with_columns(**groups)
+    return _summed(cells, *by, **groups)
+
+
+def _summed(cells: pl.DataFrame, *by: str, **groups: pl.Expr) -> pl.DataFrame:
+    return cells.group_by(*by, maintain_order=True, **groups).agg(
+        pl.col(f"{kind}_{what}" for kind in KINDS for what in ("words", "cases", "trials")).sum(),
+        total(*(f"{kind}_minutes" for kind in KINDS)),
+    )
 
 
 def _rates(cells: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:
