@@ -600,7 +600,8 @@ def _trials(source: Source, columns: Mapping[str, str] | None, more: Sequence[st
     usual = {"scenario": CLEAN, "recognizer": "recognizer", "speaker": None}
     missing = {name: pl.lit(value, pl.String) for name, value in usual.items() if name not in opened.names}
     opened = replace(opened, lazy=opened.lazy.with_columns(**missing), names=(*opened.names, *missing))
-    return opened.require("utterance").scores().with_durations()
+    read = opened.require("utterance").scores().with_durations()
+    return replace(read, frame=read.frame.rechunk())  # else every query makes one piece of all columns anew
 
 
 def usable_trials(
