@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,7 +27,7 @@ from voxaudit.score.pairs import Pairs, Stretches, Words, of_each, places
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
-CountArray = NDArray[np.int32]
+CountArray = NDArray[np.signedinteger[Any]]
 
 CLASSES = ("terms", "numbers", "letters", "names", "negations", "content", "function")
 """Classes of words, the first that fits: of the user's own list, digits, letters that are spelled, names, negations,
@@ -411,6 +412,8 @@ class _Meanings:
     def __init__(self, words: Words, kind: NDArray[np.int8], weights: Weights) -> None:
         lexicon = weights.lexicon
         self.words, self.kind = words, kind
+        # As wide as two texts need: of a million trials, seven classes four times are what memory goes into.
+        self.narrow = np.min_scalar_type(-2 * int(words.spans.lengths.max(initial=0)))
         self.folded = [_folded(word, lexicon.plain) for word in words.vocabulary]
         # The same letters have the same sums: few others are left to be compared.
         sums = [sum(ord(one) ** 5 for one in word) % 2**63 for word in self.folded]
@@ -435,13 +438,12 @@ class _Meanings:
     def by_class(self, row: IntArray, start: IntArray, stop: IntArray, rows: int) -> CountArray:
         """Return how many words of each class stand in stretches, rows x classes."""
         key = np.repeat(row * len(CLASSES), stop - start) + self.kind[places(start, stop)]
-        # Half as wide as usual: of a million trials, seven classes four times are what memory goes into.
-        return np.bincount(key, minlength=rows * len(CLASSES)).reshape(-1, len(CLASSES)).astype(np.int32)
+        return np.bincount(key, minlength=rows * len(CLASSES)).reshape(-1, len(CLASSES)).astype(self.narrow)
 
     def by_text(self) -> CountArray:
         """Return how many words of each class there are in texts, texts x classes."""
         start, length = self.words.spans.starts, self.words.spans.lengths
-        found = np.empty((len(start), len(CLASSES)), dtype=np.int32)
+        found = np.empty((len(start), len(CLASSES)), dtype=self.narrow)
         for first in range(0, len(start), _AT_A_TIME):
             some = slice(first, first + _AT_A_TIME)
             rows = np.arange(len(start[some]))
