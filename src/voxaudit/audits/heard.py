@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from voxaudit.answer import Note
-from voxaudit.audits.normalizers import language_codes, spoken
+from voxaudit.audits.normalizers import language_codes, spoken, spoken_words
 from voxaudit.audits.scores import Scores, Source, Transcripts, is_run
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
@@ -114,18 +114,17 @@ def spoken_pairs(read: Scores, rows: IntArray, normalizer: str | None) -> tuple[
 
     Audits of a whole run share one: its texts are normalized and aligned once.
     """
-    known = read.run.found if read.run is not None else {}
-    key = f"pairs {normalizer}"
-    if known.get("trials") is read and key in known:
-        pairs, rules = known[key]
+    found = read.run.found if read.run is not None else {}
+    known = found.setdefault("pairs", {}) if found.get("trials") is read else {}
+    if normalizer in known:
+        pairs, rules = known[normalizer]
         return pairs.take(rows), rules
     frame = read.frame
     if "reference" not in frame.columns:
         frame = frame.with_columns(reference=pl.lit(None, pl.String))
     if read.run is None:
         frame = frame.with_columns(pl.col("text").fill_null(""))
-    (said, heard), rules = spoken(frame, ("reference", "text"), normalizer)
-    pairs = Pairs.of(said, heard)
-    if known.get("trials") is read:
-        known[key] = pairs, rules
+    words, (heard, said), rules = spoken_words(frame, ("text", "reference"), normalizer)
+    pairs = Pairs.between(words, said, heard)
+    known[normalizer] = pairs, rules
     return pairs.take(rows), rules

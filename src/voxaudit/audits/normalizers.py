@@ -12,7 +12,16 @@ from voxaudit.audits.scores import Scores, Transcripts
 from voxaudit.corpus.languages import base_language
 from voxaudit.perturb import CLEAN
 from voxaudit.score.compare import LARGE_CHANGE, NormalizerRate, disagreement, normalizer_sensitivity
-from voxaudit.score.normalize import NORMALIZERS, Normalizer, language_of, normalize_column, normalizer
+from voxaudit.score.normalize import (
+    NORMALIZERS,
+    Normalizer,
+    language_of,
+    normalize_column,
+    normalize_words,
+    normalizer,
+)
+from voxaudit.score.pairs import Words, numbered
+from voxaudit.stats.cells import IntArray
 from voxaudit.wording import listed, percent
 
 ROWS = 2_000
@@ -87,20 +96,53 @@ def spoken(
 
     Without one a language has its spoken form (`spoken-en`), else `basic`.
     """
-    codes = language_codes(frame)
-    rules: dict[str, Normalizer] = {
-        code: normalizer(chosen or (f"spoken-{code}" if f"spoken-{code}" in NORMALIZERS else "basic"))
-        for code in codes.unique(maintain_order=True).to_list()
-    }
-    used = list(dict.fromkeys(rule.id for rule in rules.values()))
-    rows = pl.Series(np.arange(frame.height))
-    parts = []
-    for code, rule in rules.items():
-        own = frame.filter(codes == code)
-        texts = {name: normalize_column(own[name].cast(pl.String), rule) for name in columns}
-        parts.append(pl.DataFrame({"row": rows.filter(codes == code), **texts}))
+    rules, note = _rules(frame, chosen)
+    parts = [
+        pl.DataFrame(
+            {
+                "row": rows,
+                **{
+                    name: normalize_column(frame[name].cast(pl.String).gather(rows), rule) for name in columns
+                },
+            }
+        )
+        for rows, rule in rules
+    ]
     done = pl.concat(parts).sort("row") if parts else pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
+    return [done[name] for name in columns], note
+
+
+def spoken_words(
+    frame: pl.DataFrame, columns: Sequence[str], chosen: str | None = None
+) -> tuple[Words, list[IntArray], Note]:
+    """Return the words of different texts, by column the number of each row's text (-1: none), and the rules.
+
+    The texts are those of `spoken`.
+    """
+    rules, note = _rules(frame, chosen)
+    numbers = [np.full(frame.height, -1, dtype=np.int64) for _ in columns]
+    parts, many = [], 0
+    for rows, rule in rules:
+        for name, number in zip(columns, numbers, strict=True):
+            texts, own = numbered(frame[name].gather(rows).cast(pl.String))
+            parts.append(normalize_words(texts, rule))
+            number[rows] = np.where(own < 0, -1, own + many)
+            many += len(texts)
+    words, place = Words.together(parts or [Words.of(pl.Series(dtype=pl.String))]).distinct()
+    place = np.append(place, -1)
+    return words, [place[number] for number in numbers], note
+
+
+def _rules(frame: pl.DataFrame, chosen: str | None) -> tuple[list[tuple[IntArray, Normalizer]], Note]:
+    """Return the rows of every language with their normalizer, `chosen` or its own, and what is said of it."""
+    codes = language_codes(frame)
+    rules = [
+        (
+            np.flatnonzero((codes == code).to_numpy()),
+            normalizer(chosen or (f"spoken-{code}" if f"spoken-{code}" in NORMALIZERS else "basic")),
+        )
+        for code in codes.unique(maintain_order=True).to_list()
+    ]
+    used = list(dict.fromkeys(rule.id for _, rule in rules))
     text = f"texts were made alike with the normalizer{'s' if len(used) > 1 else ''} {listed(used)}"
-    return [done[name] for name in columns], Note(
-        "normalizer", text, {"normalizers": used}, see=("normalizer",)
-    )
+    return rules, Note("normalizer", text, {"normalizers": used}, see=("normalizer",))

@@ -19,7 +19,7 @@ from rapidfuzz.distance import Levenshtein
 
 from voxaudit.align.pronounce import pronounce
 from voxaudit.score.align import align_words, differences
-from voxaudit.score.pairs import Pairs, Words, places
+from voxaudit.score.pairs import Pairs, Words, of_each, places
 
 LONGEST_LOOP = 24
 """Words of the longest piece that is looked for again and again: models have repeated sentences of eleven."""
@@ -97,13 +97,11 @@ def unsupported_stretches(pairs: Pairs, fewest: int = FEWEST_WORDS) -> dict[int,
     start, stop = (
         np.concatenate(ends) + text for ends in ((found.start, found.first), (found.stop, found.last))
     )
-    used = np.zeros(len(words.vocabulary), dtype=bool)
-    used[words.codes[places(start, stop)]] = True
+    codes = words.codes[places(start, stop)]
     sounds = np.zeros(len(words.vocabulary), dtype=np.int64)
-    for code in np.flatnonzero(used).tolist():
+    for code in np.unique(codes).tolist():
         sounds[code] = len(_phones(words.vocabulary[code]))
-    sums = np.concatenate([[0], np.cumsum(sounds[words.codes])])
-    lost, new = np.split(sums[stop] - sums[start], 2)
+    lost, new = np.split(of_each(np.add, sounds[codes], stop - start), 2)
     # Of sounds put in there are at most half of those heard, and half of the sounds that are more than was said.
     most = (np.maximum(lost, new) + new - lost) / 2.0 - (found.stop - found.start)
     able = found[most >= PHONES_PER_WORD * fewest]
@@ -239,21 +237,28 @@ def may_loop(words: Words) -> NDArray[np.bool_]:
     """
     lengths = words.spans.lengths
     found = np.zeros(len(lengths), dtype=bool)
-    able = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths > _LEAST_AGAIN)]
-    size, start = lengths[able], words.spans.starts[able]
-    ends = np.cumsum(size + 1)
-    # Between texts stand codes that no word has: a row that crossed one would be shorter than the piece.
-    codes = -1 - np.arange(size.sum() + len(size), dtype=np.int64)
-    codes[places(ends - size - 1, ends - 1)] = words.codes[places(start, start + size)]
-    for piece in range(1, LONGEST_LOOP + 1):
-        times = fewest_times(piece)
-        row = piece * (times - 1)
-        long = np.count_nonzero(size >= piece * times)
-        part = codes[: ends[long - 1] if long else 0]
-        again = np.cumsum(np.append(False, part[piece:] == part[:-piece]), dtype=np.int64)
-        first = np.flatnonzero(again[row:] - again[:-row] == row)
-        found[able[np.searchsorted(ends, first, side="right")]] = True
+    able = np.flatnonzero(lengths > _LEAST_AGAIN)
+    for first in range(0, len(able), _TEXTS):
+        some = able[first : first + _TEXTS]
+        some = some[np.argsort(-lengths[some])]
+        size, start = lengths[some], words.spans.starts[some]
+        ends = np.cumsum(size + 1)
+        # Between texts stand codes that no word has: a row that crossed one would be shorter than the piece.
+        codes = -1 - np.arange(ends[-1])
+        codes[places(ends - size - 1, ends - 1)] = words.codes[places(start, start + size)]
+        for piece in range(1, LONGEST_LOOP + 1):
+            times = fewest_times(piece)
+            row = piece * (times - 1)
+            long = np.count_nonzero(size >= piece * times)
+            part = codes[: ends[long - 1] if long else 0]
+            again = np.flatnonzero(part[piece:] == part[:-piece])
+            in_a_row = again[row - 1 :] - again[: 1 - row] == row - 1
+            found[some[np.searchsorted(ends, again[: 1 - row][in_a_row], side="right")]] = True
     return found
+
+
+_TEXTS = 16_384
+"""Texts that are gone through at a time: bounds memory, and their words stay in the processor's cache."""
 
 
 def find_loops(text: str, said: str | None = None) -> list[Loop]:

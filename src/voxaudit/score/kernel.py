@@ -260,7 +260,7 @@ def unmatched(codes: Codes, said: Spans, heard: Spans) -> tuple[Integers, Intege
         same = [(row, block.a + n, block.b + n, 0) for block in blocks for n in range(block.size)]
         found.append(np.array(same, dtype=np.int64).reshape(-1, 4).T)
     row, one, other, last = np.concatenate(found, axis=1)
-    order = np.lexsort((one, row))
+    order = np.argsort(row * (codes.size + 2) + one)  # no word of a pair is matched twice
     row, one, other, last = row[order], one[order], other[order], last[order]
     # The word behind a match, and the next match: what lies between is a stretch. None begins behind a pair's end.
     here = np.flatnonzero((last[:-1] == 0) & ((np.diff(one) > 1) | (np.diff(other) > 1)))

@@ -10,15 +10,17 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.registry import suggest
-from voxaudit.score.pairs import numbered
+from voxaudit.score.kernel import Integers
+from voxaudit.score.pairs import Words, numbered
 from voxaudit.score.spoken import LANGUAGES, SPEECHES, ByWord, spoken_form
 
 
@@ -32,6 +34,8 @@ class Normalizer:
     function: Callable[[str], str]
     lines: Callable[[str], str] | None = None
     """The same for lines of ASCII, each of which comes out as it would by itself: many texts are one call."""
+    words_of: Callable[[str], Words] | None = None
+    """The words of such lines, where they are found one by one."""
 
     @property
     def id(self) -> str:
@@ -87,19 +91,46 @@ def normalize_column(texts: pl.Series, chosen: str | Normalizer) -> pl.Series:
     return _normalized(texts, rule)
 
 
+def normalize_words(texts: pl.Series, chosen: str | Normalizer) -> Words:
+    """Return the words of texts, normalized.
+
+    >>> words = normalize_words(pl.Series(["It's off.", "Number 21"]), "spoken-en")
+    >>> words.text(0), words.text(1)
+    (['it', 'is', 'off'], ['number', '2', '1'])
+    """
+    rule = normalizer(chosen)
+    if rule.words_of is None or len(texts) < _LINES_FROM:
+        return Words.of(_normalized(texts, rule))
+    plain = _plain(texts)
+    lines = texts.filter(plain).to_frame().iter_slices(_LINES)
+    parts = [rule.words_of(part.to_series().str.join("\n").item()) for part in lines]
+    others = pl.Series(map(rule, texts.filter(~plain).to_list()), dtype=pl.String)
+    words = Words.together([*parts, Words.of(others)])
+    return replace(words, spans=words.spans[_places(plain)])
+
+
 def _normalized(texts: pl.Series, rule: Normalizer) -> pl.Series:
     lines = rule.lines
     if len(texts) < _LINES_FROM:
         return pl.Series(texts.name, map(rule, texts.to_list()), dtype=pl.String)
-    plain = (texts.str.len_bytes() == texts.str.len_chars()) & ~texts.str.contains("\n", literal=True)
+    plain = _plain(texts)
     if lines is None or not plain.any():
         return pl.Series(texts.name, map(rule, texts.to_list()), dtype=pl.String)
     together = [_lines(part, lines) for part in texts.filter(plain).to_frame().iter_slices(_LINES)]
     if plain.all():
         return pl.concat(together)
     rest = pl.Series(texts.name, map(rule, texts.filter(~plain).to_list()), dtype=pl.String)
-    order = pl.concat([plain.arg_true(), (~plain).arg_true()]).arg_sort()
-    return pl.concat([*together, rest]).gather(order)
+    return pl.concat([*together, rest]).gather(_places(plain))
+
+
+def _plain(texts: pl.Series) -> pl.Series:
+    """Say which texts are a line of ASCII."""
+    return (texts.str.len_bytes() == texts.str.len_chars()) & ~texts.str.contains("\n", literal=True)
+
+
+def _places(plain: pl.Series) -> Integers:
+    """Return where each text stands once the plain ones have been put before the others."""
+    return pl.concat([plain.arg_true(), (~plain).arg_true()]).arg_sort().to_numpy().astype(np.int64)
 
 
 _MOSTLY = 0.8
@@ -252,7 +283,7 @@ def _whisper_en(text: str) -> str:
 
 
 def _whisper_lines(text: str) -> str:
-    return _whisper_by_word().lines(text)
+    return _whisper_by_word().words_of(text).lines()
 
 
 @cache
@@ -317,6 +348,7 @@ NORMALIZERS: dict[str, Normalizer] = {
             "OpenAI's English rules: also numbers, contractions and spelling; drops um, uh and (asides)",
             _whisper_en,
             lines=_whisper_lines,
+            words_of=lambda text: _whisper_by_word().words_of(text),
         ),
         Normalizer(
             "keep-fillers",
@@ -340,6 +372,7 @@ NORMALIZERS: dict[str, Normalizer] = {
                 " drops um and uh",
                 partial(spoken_form, speech=SPEECHES[language]),
                 lines=SPEECHES[language].lines,
+                words_of=SPEECHES[language].words_of,
             )
             for language, name in LANGUAGES.items()
         ),

@@ -6,9 +6,10 @@ back to trials by their number: a run of a million trials costs as much as its d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from voxaudit.score.kernel import Codes, Integers, Spans, errors_and_hits, number_words, unmatched
 
 _WORDS = 1_500_000  # of the pairs aligned at a time: bounds memory
+_TEXTS = 32_768  # whose words are gone through at a time
 _FEW = 2_000  # texts that a dictionary numbers sooner than a table is asked
 
 
@@ -74,11 +76,11 @@ class Stretches:
 class Pairs:
     """The distinct pairs of two columns of normalized text (a null reference: no pair).
 
-    `texts` are the distinct texts; `said_text`, `heard_text` and `pair` number, row by row, its texts and its pair (-1:
-    none); `said` and `heard` number the texts of each pair.
+    `words` are those of the distinct texts; `said_text`, `heard_text` and `pair` number, row by row, its texts and its
+    pair (-1: none); `said` and `heard` number the texts of each pair.
     """
 
-    texts: pl.Series
+    words: Words
     said_text: Integers
     heard_text: Integers
     pair: Integers
@@ -97,14 +99,18 @@ class Pairs:
         [(1, 3, 1, 3)]
         """
         texts, number = numbered(pl.concat([said.cast(pl.String), heard.cast(pl.String)]))
-        left, right = number[: len(said)], number[len(said) :]
+        return cls.between(Words.of(texts), number[: len(said)], number[len(said) :])
+
+    @classmethod
+    def between(cls, words: Words, left: Integers, right: Integers) -> Pairs:
+        """Return the pairs of texts that are given by their numbers among those of `words`, no two of them equal."""
         known = (left >= 0) & (right >= 0)
-        size = max(len(texts), 1)
+        size = max(len(words), 1)
         keys, back = np.unique(left[known] * size + right[known], return_inverse=True)
-        pair = np.full(len(said), -1, dtype=np.int64)
+        pair = np.full(len(left), -1, dtype=np.int64)
         pair[known] = back
         one, other = np.divmod(keys, size)
-        return cls(texts, left, right, pair, one, other)
+        return cls(words, left, right, pair, one, other)
 
     def __len__(self) -> int:
         return len(self.said)
@@ -116,36 +122,25 @@ class Pairs:
         used, pair = np.unique(np.append(self.pair[rows], -1), return_inverse=True)
         used, pair = used[1:], pair[:-1].astype(np.int64) - 1
         some = Pairs(
-            self.texts, self.said_text[rows], self.heard_text[rows], pair, self.said[used], self.heard[used]
+            self.words, self.said_text[rows], self.heard_text[rows], pair, self.said[used], self.heard[used]
         )
         number = np.full(len(self.said), -1, dtype=np.int64)
         number[used] = np.arange(len(used))
         found = self.stretches
         own = number[found.pair]
         kept = found[own >= 0]
-        some.__dict__["words"] = self.words
         some.__dict__["stretches"] = replace(kept, pair=own[own >= 0])
         return some
 
     @cached_property
-    def words(self) -> Words:
-        """The words of all texts."""
-        return Words.of(self.texts)
-
-    @cached_property
     def stretches(self) -> Stretches:
         """Where the pairs differ, by the alignment that errors are counted with."""
-        parts = []
+        parts = [np.zeros((5, 0), dtype=np.int32)]
         words = self.words
         for rows in words.blocks(self.said, self.heard):
             own, ends = unmatched(words.codes, words.spans[self.said[rows]], words.spans[self.heard[rows]])
-            parts.append((rows[own], *ends))
-        none = np.zeros(0, dtype=np.int64)
-        return (
-            Stretches(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-            if parts
-            else Stretches(*[none] * 5)
-        )
+            parts.append(np.stack([rows[own], *ends]).astype(np.int32))
+        return Stretches(*np.concatenate(parts, axis=1))
 
     def changes(self) -> tuple[Integers, Integers, Integers]:
         """Return all edits of that alignment: the pair, the code of the word said and of the word heard; -1 is none.
@@ -169,7 +164,7 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The words of texts as numbers, one text behind the other: `vocabulary[code]`; `spans` says where a text lies."""
+    """The words of texts as numbers: `vocabulary[code]`; `spans` says where among the codes a text lies."""
 
     codes: Codes
     spans: Spans
@@ -180,6 +175,75 @@ class Words:
         """Return the words of texts, which have one space between them."""
         codes, lengths, vocabulary = number_words(texts.to_list())
         return cls(codes, Spans(np.cumsum(lengths) - lengths, lengths), vocabulary)
+
+    @classmethod
+    def together(cls, parts: Sequence[Words]) -> Words:
+        """Return the words of several lots of texts, one behind the other."""
+        if len(parts) == 1:
+            return parts[0]
+        numbers: dict[str, int] = {}
+        codes = [part._codes_in(numbers) for part in parts]
+        offsets = np.cumsum([0, *map(len, codes)]).tolist()
+        spans = Spans.joined([part.spans for part in parts], offsets)
+        return cls(np.concatenate(codes), spans, list(numbers))
+
+    def _codes_in(self, numbers: dict[str, int]) -> Codes:
+        """Return the codes of the words in a larger vocabulary, to which they are added."""
+        if not numbers:
+            numbers.update(zip(self.vocabulary, range(len(self.vocabulary)), strict=True))
+            return self.codes
+        own = [numbers.setdefault(word, len(numbers)) for word in self.vocabulary]
+        return np.array(own, dtype=np.int32)[self.codes]
+
+    def __len__(self) -> int:
+        return len(self.spans.lengths)
+
+    def lines(self) -> str:
+        """Return the texts as lines, with one space between words."""
+        column = pl.Series([*(f"{word} " for word in self.vocabulary), "\n"], dtype=pl.String)
+        codes = self.codes[places(self.spans.starts, self.spans.starts + self.spans.lengths)]
+        # A newline stands behind the words of each line.
+        order = np.insert(codes, np.cumsum(self.spans.lengths)[:-1], len(self.vocabulary))
+        return str(column.gather(order).str.join("").item()).replace(" \n", "\n").removesuffix(" ")
+
+    def distinct(self) -> tuple[Words, Integers]:
+        """Return the words of the different texts, and the number of each text among them.
+
+        >>> words, number = Words.of(pl.Series(["turn it off", "on", "turn it off", ""])).distinct()
+        >>> len(words), bool(number[0] == number[2]), [" ".join(words.text(one)) for one in number.tolist()]
+        (3, True, ['turn it off', 'on', 'turn it off', ''])
+        """
+        starts, lengths = self.spans.starts, self.spans.lengths
+        generator = np.random.default_rng(0)
+        while True:
+            weight = generator.integers(2**63, size=len(self.vocabulary), dtype=np.uint64)
+            factor = generator.integers(2**63, size=int(lengths.max(initial=0)), dtype=np.uint64) | np.uint64(
+                1
+            )
+            sums = np.zeros(len(self), dtype=np.uint64)
+            for some, where, size in self.parts():
+                place = places(np.zeros_like(size), size)
+                sums[some] = of_each(np.add, weight[self.codes[where]] * factor[place], size)
+            _, first, number = np.unique(sums, return_index=True, return_inverse=True)
+            other = first[number]
+            rows = np.flatnonzero(other != np.arange(len(self)))
+            if (lengths[rows] == lengths[other[rows]]).all():
+                one, same = (
+                    places(starts[texts], starts[texts] + lengths[rows]) for texts in (rows, other[rows])
+                )
+                if (self.codes[one] == self.codes[same]).all():
+                    # In the order in which they stand: words are mostly gone through one after the other.
+                    order = np.argsort(first)
+                    return replace(self, spans=self.spans[first[order]]), np.argsort(order)[number]
+
+    def parts(self) -> Iterator[tuple[slice, slice | Integers, Integers]]:
+        """Yield texts, as many as the processor's cache holds, with where their words are and how many each has."""
+        for first in range(0, len(self), _TEXTS):
+            some = slice(first, first + _TEXTS)
+            start, size = self.spans.starts[some], self.spans.lengths[some]
+            stop = start + size
+            in_a_row = (start[1:] == stop[:-1]).all()
+            yield some, slice(start[0], stop[-1]) if in_a_row else places(start, stop), size
 
     def blocks(self, said: Integers, heard: Integers) -> Iterator[Integers]:
         """Yield which of some pairs of texts differ, so many at a time that memory stays bounded."""
@@ -201,6 +265,17 @@ def places(start: Integers, stop: Integers) -> Integers:
     """Return all numbers from each start up to its stop."""
     length = stop - start
     found: Integers = np.arange(length.sum()) + np.repeat(start - (np.cumsum(length) - length), length)
+    return found
+
+
+def of_each(function: np.ufunc, values: NDArray[Any], size: Integers) -> NDArray[Any]:
+    """Return what a function makes of so many values each, 0 of none.
+
+    >>> of_each(np.add, np.array([5, 6, 7]), np.array([2, 0, 1])).tolist()
+    [11, 0, 7]
+    """
+    found = np.zeros(len(size), dtype=values.dtype)
+    found[size > 0] = function.reduceat(values, (np.cumsum(size) - size)[size > 0])
     return found
 
 
@@ -231,7 +306,7 @@ def pair_edits(left: Integers, right: Integers, words: Words, *, longer: bool = 
     ([3, 0, 0], [3, 3, 0], [True, True, False])
     """
     known = (left >= 0) & (right >= 0)
-    size = max(1, len(words.spans.lengths))
+    size = max(1, len(words))
     keys, back = np.unique(left[known] * size + right[known], return_inverse=True)
     said, heard = np.divmod(keys, size)
     edits = np.zeros(len(keys), dtype=np.int32)

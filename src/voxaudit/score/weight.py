@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.errors import VoxauditError
-from voxaudit.score.pairs import Pairs, Stretches, Words, places
+from voxaudit.score.pairs import Pairs, Stretches, Words, of_each, places
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
-CountArray = NDArray[np.int32]
+CountArray = NDArray[np.signedinteger[Any]]
 
 CLASSES = ("terms", "numbers", "letters", "names", "negations", "content", "function")
 """Classes of words, the first that fits: of the user's own list, digits, letters that are spelled, names, negations,
@@ -255,40 +255,74 @@ def weigh(pairs: Pairs, weights: Weights) -> Weighed:
     >>> found.serious[pairs.pair].tolist(), found.errors[pairs.pair].sum(axis=1).tolist()
     ([True, False, True], [1, 3, 5])
     """
-    words, spans = pairs.words, pairs.words.spans
-    kind = _kinds(words, weights)
-    # Half as wide as usual: of a million trials, seven classes four times are what memory goes into.
-    of_text: CountArray = (
-        np.bincount(
-            np.repeat(np.arange(len(spans.lengths)), spans.lengths) * len(CLASSES) + kind,
-            minlength=len(spans.lengths) * len(CLASSES),
-        )
-        .astype(np.int32)
-        .reshape(-1, len(CLASSES))
-    )
+    words, found = pairs.words, pairs.stretches
+    meanings = _Meanings(words, _kinds(words, weights), weights)
+    of_text = meanings.by_text()
     said, heard = of_text[pairs.said], of_text[pairs.heard]
-    found = pairs.stretches
-    whose, theirs = spans.starts[pairs.said[found.pair]], spans.starts[pairs.heard[found.pair]]
+    kept, errors = said.copy(), np.empty_like(said)
+    serious, matters = np.empty(len(pairs), dtype=bool), np.empty(len(found), dtype=bool)
+    for first in range(0, len(pairs), _AT_A_TIME):
+        some = slice(first, first + _AT_A_TIME)
+        start, stop = np.searchsorted(found.pair, [some.start, some.stop])
+        own = np.arange(start, stop)
+        gone, more, serious[some], matters[own] = _judged(
+            replace(found[own], pair=found.pair[own] - first), pairs.said[some], pairs.heard[some], meanings
+        )
+        kept[some] -= gone
+        errors[some] = gone + more
+    added = found.start == found.stop
+    return Weighed(said, heard, kept, errors, serious, found[added], matters[added])
+
+
+def _judged(
+    found: Stretches, said: IntArray, heard: IntArray, meanings: _Meanings
+) -> tuple[CountArray, CountArray, BoolArray, BoolArray]:
+    """Return the words lost and added of some pairs by class, which pairs are serious, and which stretches matter."""
+    spans = meanings.words.spans
+    whose, theirs = spans.starts[said[found.pair]], spans.starts[heard[found.pair]]
     lost, new = (whose + found.start, whose + found.stop), (theirs + found.first, theirs + found.last)
+    size = lost[1] - lost[0]
+    nothing_lost, nothing_new = size == 0, new[0] == new[1]
     # Substitutions count once, by the word that was said; what is more than was said is added.
-    beyond = np.minimum(new[0] + (lost[1] - lost[0]), new[1])
-    gone = _classes_in(kind, *lost, found.pair, len(pairs))
-    errors = gone + _classes_in(kind, beyond, new[1], found.pair, len(pairs))
-    judged = _Judged(words, kind, weights, lost, new)
-    real = ~judged.same_writing()
-    nothing_lost = lost[0] == lost[1]
-    matters = judged.matters(nothing_lost, _again(pairs, found, nothing_lost, lost, new))
+    beyond = np.minimum(new[0] + size, new[1])
+    gone = meanings.by_class(np.repeat(found.pair, size), places(*lost), len(said))
+    more = meanings.by_class(np.repeat(found.pair, new[1] - beyond), places(beyond, new[1]), len(said))
+    was, became = meanings.within(*lost), meanings.within(*new)
+    text = np.where(nothing_lost, heard[found.pair], said[found.pair])
+    place = [np.where(nothing_lost, theirs, ours) for ours, theirs in zip(lost, new, strict=True)]
+    again = (nothing_lost | nothing_new) & _again(meanings.words, text, *place)
+    real = ~meanings.same_writing(lost, new)
+    matters = real & _matters(was, became, nothing_lost, nothing_new, again, meanings.persons)
     # "A" for "the" is no loss.
-    counts = real & ~judged.small_change()
-    size = np.where(counts, lost[1] - lost[0], 0)
-    many = np.bincount(found.pair, size, len(pairs))
-    more = np.bincount(found.pair, np.where(counts, size - judged.answers[0], 0), len(pairs))
-    silent = spans.lengths[pairs.heard] == 0
-    serious = (many > 0) & (spans.lengths[pairs.said] <= MOSTLY * many) & (silent | (more > 0))
-    serious[found.pair[real & matters & ~nothing_lost]] = True
-    return Weighed(
-        said, heard, said - gone, errors, serious, found[nothing_lost], (real & matters)[nothing_lost]
-    )
+    counts = real & (nothing_new | (((was | became) & _OPEN) > 0))
+    many = np.bincount(found.pair, np.where(counts, size, 0), len(said))
+    answers_only = np.bincount(found.pair, counts & ((was & _NO_ANSWER) > 0), len(said)) == 0
+    silent = spans.lengths[heard] == 0
+    serious = (many > 0) & (spans.lengths[said] <= MOSTLY * many) & (silent | ~answers_only)
+    serious[found.pair[matters & ~nothing_lost]] = True
+    return gone, more, serious, matters
+
+
+def _matters(
+    was: IntArray,
+    became: IntArray,
+    nothing_lost: BoolArray,
+    nothing_new: BoolArray,
+    again: BoolArray,
+    persons: int,
+) -> BoolArray:
+    """Say which stretches change what is meant, by what there is among the words lost and new."""
+    added = ((became & _EXACTLY) > 0) | (((became & _MEANT) > 0) & ~again)
+    # "Yeah" for "yes" says the same; "no" does not.
+    greeting = ((was | became) & _NO_ANSWER) == 0
+    turned = ((was ^ became) & _NEGATION) > 0
+    another = ((was ^ became) & persons) > 0  # "your" for "the"
+    # "Is" for "yes" answers no more.
+    changed = ~nothing_new & (another | (((was & _NO_ANSWER) | (became & _ANSWER)) == 0))
+    # "I talk to an agent" for "may I talk to an agent": no grammar gives such words back.
+    unasked = nothing_new & ((was & _ASKED) > 0) & ~again
+    weighty = (((was | became) & _WEIGHTY) > 0) & (~nothing_new | ((was & _EXACTLY) > 0) | ~again)
+    return np.where(nothing_lost, added, np.where(greeting, turned, changed | unasked | weighty))
 
 
 def agreed(added: pl.DataFrame, trials: pl.DataFrame) -> pl.Series:
@@ -311,69 +345,50 @@ def agreed(added: pl.DataFrame, trials: pl.DataFrame) -> pl.Series:
     return (others[1] >= 2) & (others[0] >= AGREED * others[1])
 
 
-def _kinds(words: Words, weights: Weights) -> IntArray:
+def _kinds(words: Words, weights: Weights) -> NDArray[np.int8]:
     """Return the class of every word of all texts, as its number in `CLASSES`."""
     number = {name: place for place, name in enumerate(CLASSES)}
-    kind = np.array([number[weights.class_of(word)] for word in words.vocabulary], dtype=np.int64)[
-        words.codes
-    ]
-    letter = _flags(words, weights.lexicon.letters)
-    inside = np.ones(len(kind), dtype=bool)
-    filled = words.spans.lengths > 0
-    inside[words.spans.starts[filled]] = False
-    inside[(words.spans.starts + words.spans.lengths - 1)[filled]] = False
-    letters, spelled = number["letters"], [number["numbers"], number["letters"]]
+    of_word = np.array([number[weights.class_of(word)] for word in words.vocabulary], dtype=np.int8)
+    kind = of_word[words.codes]
+    starts, ends = words.spans.starts, words.spans.starts + words.spans.lengths
+    spelled = [number["numbers"], number["letters"]]
     # "A" is a letter in "c n a 7", an article in "a card". From left to right: one letter makes the next one.
-    for place in np.flatnonzero(letter & inside).tolist():
-        if kind[place - 1] in spelled and kind[place + 1] in spelled:
-            kind[place] = letters
-    for text in np.flatnonzero(_in_texts(_flags(words, weights.first_words), words)).tolist():
-        start = int(words.spans.starts[text])
+    letter = _flags(words, weights.lexicon.letters)
+    letter[:-1] &= np.isin(kind[1:], spelled)
+    letter[starts[ends > starts]] = False
+    letter[ends[ends > starts] - 1] = False
+    for place in np.flatnonzero(letter).tolist():
+        if kind[place - 1] in spelled:
+            kind[place] = number["letters"]
+    for text in _with_any(words, weights.first_words):
+        start = int(starts[text])
         for first, last in weights.places(words.text(text)):
             kind[start + first : start + last] = number["terms"]
     return kind
 
 
-def _chosen(words: Words, chosen: Collection[str]) -> BoolArray:
-    """Say of every word of the vocabulary whether it is one of some."""
-    return np.array([word in chosen for word in words.vocabulary], dtype=bool)
+def _with_any(words: Words, chosen: Collection[str]) -> list[int]:
+    """Return which texts have one of some words."""
+    if not chosen:
+        return []
+    filled = np.flatnonzero(words.spans.lengths)
+    filled = filled[np.argsort(words.spans.starts[filled])]
+    place = np.searchsorted(words.spans.starts[filled], np.flatnonzero(_flags(words, chosen)), side="right")
+    return sorted(set(filled[place - 1].tolist()))
 
 
 def _flags(words: Words, chosen: Collection[str]) -> BoolArray:
     """Say of every word of all texts whether it is one of some."""
-    return _chosen(words, chosen)[words.codes]
+    return np.array([word in chosen for word in words.vocabulary], dtype=bool)[words.codes]
 
 
-def _in_texts(flag: BoolArray, words: Words) -> IntArray:
-    return _in_ranges(flag, words.spans.starts, words.spans.starts + words.spans.lengths)
-
-
-def _in_ranges(values: NDArray[Any], start: IntArray, stop: IntArray) -> IntArray:
-    """Return the sums of values from `start` up to `stop`."""
-    sums = np.zeros(len(values) + 1, dtype=np.int64)
-    np.cumsum(values, out=sums[1:])
-    return np.asarray(sums[stop] - sums[start])
-
-
-def _classes_in(kind: IntArray, start: IntArray, stop: IntArray, pair: IntArray, pairs: int) -> CountArray:
-    """Return how many words of each class stand in stretches, pairs x classes."""
-    key = np.repeat(pair, stop - start) * len(CLASSES) + kind[places(start, stop)]
-    return np.bincount(key, minlength=pairs * len(CLASSES)).reshape(-1, len(CLASSES)).astype(np.int32)
-
-
-def _again(
-    pairs: Pairs, found: Stretches, nothing_lost: BoolArray, lost: Sequence[IntArray], new: Sequence[IntArray]
-) -> BoolArray:
-    """Say whether words that one text has more of only say again what stands beside them in it."""
-    codes, spans = pairs.words.codes, pairs.words.spans
-    text = np.where(nothing_lost, pairs.heard[found.pair], pairs.said[found.pair])
-    start, stop = (np.where(nothing_lost, theirs, ours) for ours, theirs in zip(lost, new, strict=True))
-    size = stop - start
-    first, end = spans.starts[text], spans.starts[text] + spans.lengths[text]
-    alone = nothing_lost | (new[0] == new[1])
+def _again(words: Words, text: IntArray, start: IntArray, stop: IntArray) -> BoolArray:
+    """Say whether words of texts only say again what stands beside them."""
+    codes, first, size = words.codes, words.spans.starts[text], stop - start
+    end = first + words.spans.lengths[text]
     again = np.zeros(len(start), dtype=bool)
     for beside in (start - size, stop):
-        rows = np.flatnonzero(alone & (beside >= first) & (beside + size <= end))
+        rows = np.flatnonzero((beside >= first) & (beside + size <= end))
         step = 0
         while len(rows):
             rows = rows[codes[start[rows] + step] == codes[beside[rows] + step]]
@@ -383,96 +398,76 @@ def _again(
     return again
 
 
-class _Judged:
-    """Stretches, as ranges of the words of all texts that were lost and that are new, and what they are made of."""
+_AT_A_TIME = 32_768
+"""Texts or pairs that are gone through at a time: bounds memory, and their words stay in the processor's cache."""
 
-    def __init__(
-        self,
-        words: Words,
-        kind: IntArray,
-        weights: Weights,
-        lost: Sequence[IntArray],
-        new: Sequence[IntArray],
-    ) -> None:
-        self.words, self.weights, self.sides = words, weights, (lost, new)
-        self.sizes = [side[1] - side[0] for side in self.sides]
-        self.places = [places(*side) for side in self.sides]
-        self.codes = [words.codes[own] for own in self.places]
+_ANSWER, _NO_ANSWER, _OPEN, _NEGATION, _ASKED, _EXACTLY, _WEIGHTY, _MEANT, *_WHOM = (
+    1 << place for place in range(31)
+)
+"""What a word is, as bits: an answer or none, of no closed class, a negation, asked for, of a class where one too many
+is wrong, of a class with meaning, the same and no answer; and whom it means."""
+
+
+class _Meanings:
+    """What the words of all texts are, and of which class."""
+
+    def __init__(self, words: Words, kind: NDArray[np.int8], weights: Weights) -> None:
         lexicon = weights.lexicon
-        self.answers = self._count_in(lexicon.answers)
-        self.closed = self._count_in(lexicon.function | lexicon.answers)
-        self.negations = self._count_in(lexicon.negations)
-        self.asked = self._count_in(lexicon.asked.union(lexicon.persons))
-        meant = [kind[own] != CLASSES.index("function") for own in self.places]
-        self.weighty = self._sums(meant)
-        answers = _chosen(words, lexicon.answers)
-        self.meant = self._sums([own & ~answers[codes] for own, codes in zip(meant, self.codes, strict=True)])
-        exact = [CLASSES.index(name) for name in _EXACT]
-        self.exact = self._sums([np.isin(kind[own], exact) for own in self.places])
-
-    def _sums(self, values: Sequence[NDArray[Any]]) -> list[IntArray]:
-        """Return the sums of a value of the words lost, and of the words new, by stretch."""
-        ends = [np.cumsum(size) for size in self.sizes]
-        return [
-            _in_ranges(own, end - size, end) for own, end, size in zip(values, ends, self.sizes, strict=True)
-        ]
-
-    def _count(self, of_word: NDArray[Any]) -> list[IntArray]:
-        """Return the sums of what words of the vocabulary are, among those lost and those new."""
-        return self._sums([of_word[codes] for codes in self.codes])
-
-    def _count_in(self, chosen: Collection[str]) -> list[IntArray]:
-        """Return how many of some words are among those lost and those new."""
-        return self._count(_chosen(self.words, chosen))
-
-    def small_change(self) -> BoolArray:
-        """Say where closed words took the place of closed words."""
-        all_closed = sum(self.closed) == sum(self.sizes)
-        return np.asarray((self.sizes[1] > 0) & all_closed)
-
-    def matters(self, nothing_lost: BoolArray, again: BoolArray) -> BoolArray:
-        """Say which stretches change what is meant."""
-        lost, new = self.sizes
-        persons = self.weights.lexicon.persons
-        another = np.zeros(len(lost), dtype=bool)  # "your" for "the"
-        for person in set(persons.values()):
-            was, became = self._count_in({one for one in persons if persons[one] == person})
-            another |= (was > 0) != (became > 0)
-        added = (self.exact[1] > 0) | ((self.meant[1] > 0) & ~again)
-        # "Yeah" for "yes" says the same; "no" does not.
-        greeting = (self.answers[0] == lost) & (self.answers[1] == new)
-        turned = (self.negations[0] > 0) != (self.negations[1] > 0)
-        # "Is" for "yes" answers no more.
-        changed = (new > 0) & (another | ((self.answers[0] == lost) & (self.answers[1] == 0)))
-        # "I talk to an agent" for "may I talk to an agent": no grammar gives such words back.
-        unasked = (new == 0) & (self.asked[0] > 0) & ~again
-        weighty = (self.weighty[0] + self.weighty[1] > 0) & ((new > 0) | (self.exact[0] > 0) | ~again)
-        return np.where(nothing_lost, added, np.where(greeting, turned, changed | unasked | weighty))
-
-    def same_writing(self) -> BoolArray:
-        """Say where the same letters were written with other spaces or accents."""
-        plain = self.weights.lexicon.plain
-        folded = [_folded(word, plain) for word in self.words.vocabulary]
-        same = np.ones(len(self.sizes[0]), dtype=bool)
+        self.words, self.kind = words, kind
+        # As wide as two texts need: of a million trials, seven classes four times are what memory goes into.
+        self.narrow = np.min_scalar_type(-2 * int(words.spans.lengths.max(initial=0)))
+        self.folded = [_folded(word, lexicon.plain) for word in words.vocabulary]
         # The same letters have the same sums: few others are left to be compared.
-        for measure in (len, _sum, _sum_of_squares):
-            lost, new = self._count(np.array([measure(word) for word in folded], dtype=np.int64))
-            same &= lost == new
+        sums = [sum(ord(one) ** 5 for one in word) % 2**63 for word in self.folded]
+        self.letters = np.array(sums, dtype=np.int64)
+        bit_of = dict(zip(sorted(set(lexicon.persons.values())), _WHOM, strict=False))
+        self.persons = sum(bit_of.values())
+        closed = lexicon.function | lexicon.answers
+        of_word = [
+            (_ANSWER if word in lexicon.answers else _NO_ANSWER)
+            | (_OPEN if word not in closed else 0)
+            | (_NEGATION if word in lexicon.negations else 0)
+            | (_ASKED if word in lexicon.asked or word in lexicon.persons else 0)
+            | (bit_of[lexicon.persons[word]] if word in lexicon.persons else 0)
+            for word in words.vocabulary
+        ]
+        self.bits = np.tile(np.array(of_word, dtype=np.int32), (len(CLASSES), 1))  # by class and word
+        for bits, name in zip(self.bits, CLASSES, strict=True):
+            bits |= _EXACTLY if name in _EXACT else 0
+            if name != "function":
+                bits |= np.where(bits & _NO_ANSWER, _WEIGHTY | _MEANT, _WEIGHTY).astype(np.int32)
+
+    def by_class(self, row: IntArray, where: IntArray | slice, rows: int) -> CountArray:
+        """Return how many words of each class there are by row, rows x classes."""
+        key = row * len(CLASSES) + self.kind[where]
+        return np.bincount(key, minlength=rows * len(CLASSES)).reshape(-1, len(CLASSES)).astype(self.narrow)
+
+    def by_text(self) -> CountArray:
+        """Return how many words of each class there are in texts, texts x classes."""
+        found = np.empty((len(self.words), len(CLASSES)), dtype=self.narrow)
+        for some, where, size in self.words.parts():
+            found[some] = self.by_class(np.repeat(np.arange(len(size)), size), where, len(size))
+        return found
+
+    def within(self, start: IntArray, stop: IntArray) -> IntArray:
+        """Return what there is among the words of stretches."""
+        own = places(start, stop)
+        return of_each(np.bitwise_or, self.bits[self.kind[own], self.words.codes[own]], stop - start)
+
+    def same_writing(self, lost: Sequence[IntArray], new: Sequence[IntArray]) -> BoolArray:
+        """Say where the same letters were written with other spaces or accents."""
+        codes = self.words.codes
+        one, other = (
+            of_each(np.add, self.letters[codes[places(*side)]], side[1] - side[0]) for side in (lost, new)
+        )
+        same: BoolArray = one == other
         for row in np.flatnonzero(same).tolist():
-            one, other = (
-                "".join(folded[code] for code in self.words.codes[side[0][row] : side[1][row]])
-                for side in self.sides
-            )
-            same[row] = one == other
+            texts = [
+                "".join(map(self.folded.__getitem__, codes[side[0][row] : side[1][row]]))
+                for side in (lost, new)
+            ]
+            same[row] = texts[0] == texts[1]
         return same
-
-
-def _sum(text: str) -> int:
-    return sum(map(ord, text))
-
-
-def _sum_of_squares(text: str) -> int:
-    return sum(ord(one) ** 2 for one in text)
 
 
 def _folded(word: str, plain: bool) -> str:

@@ -26,7 +26,7 @@ from voxaudit.answer import (
 )
 from voxaudit.audits.audit import asks
 from voxaudit.audits.heard import spoken_pairs
-from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
+from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding, sums_by
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials, usable_trials
 from voxaudit.run import Run
 from voxaudit.score.invented import (
@@ -41,7 +41,7 @@ from voxaudit.score.invented import (
     witnesses,
     words_too_many,
 )
-from voxaudit.score.pairs import Pairs
+from voxaudit.score.pairs import Pairs, of_each
 from voxaudit.score.run import silent_scenarios
 from voxaudit.score.speech_activity import of_recordings, seconds_of_speech
 from voxaudit.score.weight import BoolArray, IntArray
@@ -116,26 +116,21 @@ def hallucination(
     trials, cases, more = detect(frame, pairs, stretch, quiet)
     notes += more
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
-    cells = _cells(trials)
+    columns = {name: read.column(name) for name in asked}
+    kept = ("recognizer", "scenario", "speaker")
+    fine = _cells(trials, dict.fromkeys((*kept, *columns.values())))
+    cells = _sums(fine, *kept)
     over_all = read.in_order(_rates(cells, ["recognizer"], confidence))
     findings = list(_findings(read, over_all))
     tables = [_rate_table("rates", "Invented words by recognizer", over_all, [])]
     if len(read.scenarios) > 1:
         rates = read.in_order(_rates(cells, ["recognizer", "scenario"], confidence))
         tables.append(_rate_table("scenarios", "Invented words by scenario", rates, ["scenario"]))
-    for name in asked:
-        column = read.column(name)
-        tables.append(
-            _rate_table(
-                f"groups-{name}",
-                f"Invented words by {name}",
-                _rates(
-                    _cells(trials, group=pl.col(column).cast(pl.String)), ["recognizer", "group"], confidence
-                ),
-                ["group"],
-            )
-        )
-    compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
+    for name, column in columns.items():
+        groups = _sums(fine, *kept, group=pl.col(column).cast(pl.String))
+        rates = _rates(groups, ["recognizer", "group"], confidence)
+        tables.append(_rate_table(f"groups-{name}", f"Invented words by {name}", rates, ["group"]))
+    compared, refusals = compare_groups(read, fine, asked, RATIOS, seed)
     tables.append(_case_table(cases))
     return Answer(
         audit=NAME,
@@ -237,12 +232,17 @@ def _silent(pairs: Pairs, rows: IntArray) -> list[Case]:
 
 
 def _too_fast(pairs: Pairs, seconds: FloatArray, rows: IntArray) -> list[Case]:
-    long = pairs.texts.str.len_chars().to_numpy()[pairs.heard_text[rows]] > SLACK + FASTEST * seconds[rows]
+    words = pairs.words
+    size = np.array([len(word) for word in words.vocabulary], dtype=np.int64)
+    letters = np.concatenate(
+        [of_each(np.add, size[words.codes[at]], lengths) for _, at, lengths in words.parts()]
+    )
+    long = letters[pairs.heard_text[rows]] > SLACK + FASTEST * seconds[rows]
     cases = []
     for row in rows[long].tolist():
-        text = pairs.texts[int(pairs.heard_text[row])]
-        if many := words_too_many(text, float(seconds[row])):
-            cases.append((row, "too_fast", 0, len(text.split()), many))
+        text = words.text(int(pairs.heard_text[row]))
+        if many := words_too_many(" ".join(text), float(seconds[row])):
+            cases.append((row, "too_fast", 0, len(text), many))
     return cases
 
 
@@ -251,8 +251,8 @@ def _loops(pairs: Pairs, rows: IntArray) -> list[Case]:
     cases = []
     for row in rows[able].tolist():
         said = int(pairs.said_text[row])
-        text = pairs.texts[int(pairs.heard_text[row])]
-        loops = find_loops(text, pairs.texts[said] if said >= 0 else None)
+        text = _text(pairs, int(pairs.heard_text[row]))
+        loops = find_loops(text, _text(pairs, said) if said >= 0 else None)
         cases += [(row, "loops", one.start, one.stop, one.words) for one in loops]
     return cases
 
@@ -267,7 +267,7 @@ def _unsupported(frame: pl.DataFrame, pairs: Pairs, rows: IntArray, fewest: int)
     cases: list[Case] = []
     doubtful = 0
     for row, rest in zip(rows.tolist(), others, strict=True):
-        text = pairs.texts[int(pairs.heard_text[row])]
+        text = _text(pairs, int(pairs.heard_text[row]))
         found = stretches[int(pairs.pair[row])]
         sure = [one for one in found if not heard_by_most(one, text, rest, fewest)]
         doubtful += len(found) - len(sure)
@@ -282,7 +282,7 @@ def _nobody_else(
     alone = np.zeros(frame.height, dtype=bool)
     cases: list[Case] = []
     for row, others in zip(rows.tolist(), _others(frame, pairs, rows), strict=True):
-        text = pairs.texts[int(pairs.heard_text[row])]
+        text = _text(pairs, int(pairs.heard_text[row]))
         rest = witnesses(text, others)
         alone[row] = not rest
         found = heard_by_nobody_else(text, rest, fewest)
@@ -295,17 +295,21 @@ def _others(frame: pl.DataFrame, pairs: Pairs, rows: IntArray) -> list[list[str]
     if frame["recognizer"].n_unique() < 2 or not len(rows):
         return [[] for _ in rows]
     keys = ["utterance", "scenario"]
-    table = frame.select(*keys, "recognizer", text=pairs.texts.gather(pairs.heard_text))
+    table = frame.select(*keys, "recognizer", text=pairs.heard_text)
     asked = table[rows]
     heard: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for utterance, scenario, name, text in table.join(
         asked, on=keys, how="semi", maintain_order="left"
     ).iter_rows():
-        heard.setdefault((utterance, scenario), []).append((name, text))
+        heard.setdefault((utterance, scenario), []).append((name, _text(pairs, text)))
     return [
         [text for who, text in heard[utterance, scenario] if who != name]
         for utterance, scenario, name in asked.select(*keys, "recognizer").iter_rows()
     ]
+
+
+def _text(pairs: Pairs, number: int) -> str:
+    return " ".join(pairs.words.text(number))
 
 
 def _listed(frame: pl.DataFrame, pairs: Pairs, found: Sequence[Case]) -> pl.DataFrame:
@@ -313,7 +317,7 @@ def _listed(frame: pl.DataFrame, pairs: Pairs, found: Sequence[Case]) -> pl.Data
     largest = sorted(found, key=lambda case: -case[4])[:MOST_CASES]
     rows = [case[0] for case in largest]
     table = frame[rows].select("recognizer", "scenario", "utterance")
-    texts = pairs.texts.gather(pairs.heard_text[rows])
+    texts = [pairs.words.text(number) for number in pairs.heard_text[rows].tolist()]
     marked = [_marked(text, case[2], case[3]) for text, case in zip(texts, largest, strict=True)]
     return table.with_columns(
         pl.Series("kind", [case[1] for case in largest], dtype=pl.String),
@@ -327,9 +331,8 @@ def _listed(frame: pl.DataFrame, pairs: Pairs, found: Sequence[Case]) -> pl.Data
     )
 
 
-def _marked(text: str, start: int, stop: int) -> str:
+def _marked(words: Sequence[str], start: int, stop: int) -> str:
     """Return a case with the words around it: `... your card [thank you for watching] ...`."""
-    words = text.split()
     before, behind = words[max(start - CONTEXT, 0) : start], words[stop : stop + CONTEXT]
     inside = words[start:stop]
     if len(inside) > 24:
@@ -353,13 +356,23 @@ def silent_utterances(run: Run | None, ids: Sequence[str]) -> tuple[list[str], s
 # The numbers
 
 
-def _cells(trials: pl.DataFrame, **groups: pl.Expr) -> pl.DataFrame:
+def _cells(trials: pl.DataFrame, keys: Collection[str]) -> pl.DataFrame:
     """Return the sums of a speaker's trials, which all tables put together: four kinds of every trial are many."""
-    return trials.group_by("recognizer", "scenario", "speaker", maintain_order=True, **groups).agg(
-        pl.col(f"{kind}_{what}" for kind in KINDS for what in ("words", "cases")).sum(),
-        total(*(f"{kind}_minutes" for kind in KINDS)),
-        *((pl.col(f"{kind}_minutes") > 0.0).sum().alias(f"{kind}_trials") for kind in KINDS),
-    )
+    could = {f"{kind}_trials": pl.col(f"{kind}_minutes") > 0.0 for kind in KINDS}
+    return sums_by(trials.with_columns(**could), keys, *_SUMS)
+
+
+def _sums(cells: pl.DataFrame, *by: str, **groups: pl.Expr) -> pl.DataFrame:
+    """Return the sums of cells by fewer keys."""
+    if cells.select(*by, **groups).is_unique().all():
+        return cells.with_columns(**groups)
+    return cells.group_by(*by, maintain_order=True, **groups).agg(*_SUMS)
+
+
+_SUMS = (
+    pl.col(f"{kind}_{what}" for kind in KINDS for what in ("words", "cases", "trials")).sum(),
+    total(*(f"{kind}_minutes" for kind in KINDS)),
+)
 
 
 def _rates(cells: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:

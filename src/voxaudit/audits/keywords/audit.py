@@ -8,9 +8,8 @@ meaning, and words without. Speakers are the sample everywhere.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 from pathlib import Path
 from typing import Unpack
 
@@ -21,7 +20,7 @@ from voxaudit.answer import Answer, Finding, Note, Table, finding_id, number_or_
 from voxaudit.audits.audit import asks
 from voxaudit.audits.heard import spoken_pairs
 from voxaudit.audits.normalizers import language_codes, spoken
-from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
+from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding, sums_by
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials, usable_trials
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import RecognizerError, UtteranceError
@@ -96,36 +95,33 @@ def keywords(
     read = read_trials(source, **filters).require("text", "reference")
     frame, rows, notes = _usable(read)
     pairs, rules = spoken_pairs(read, rows, normalizer)
-    frame = frame.with_columns(
-        said=pairs.texts.gather(pairs.said_text),
-        heard=pairs.texts.gather(pairs.heard_text),
-        code=language_codes(frame),
-    )
+    frame = frame.with_columns(code=language_codes(frame))
     own = keywords if keywords is not None else _run_terms(read)
     own = read_terms(own) if isinstance(own, str | Path) else tuple(own)
     weights = weights_of(frame, own, normalizer)
     notes = [rules, *notes, *_about(weights, frame)]
     trials, cases, found_terms = weighed(frame, weights, pairs)
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
-    compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
-    groups = {name: trials[read.column(name)].cast(pl.String) for name in asked}
-    over_all = read.in_order(_rates(trials, ["recognizer"], confidence))
+    columns = {name: read.column(name) for name in asked}
+    cells = _cells(trials, dict.fromkeys(("recognizer", "scenario", "speaker", *columns.values())))
+    compared, refusals = compare_groups(read, cells, asked, RATIOS, seed)
+    over_all = read.in_order(_rates(cells, ["recognizer"], confidence))
     tables = [
         _share_table(
-            "utterances", "Errors that matter, by recognizer", trials, ["recognizer"], confidence, read
+            "utterances", "Errors that matter, by recognizer", cells, ["recognizer"], confidence, read
         ),
         _class_table("classes", "Error rates by class of words", over_all),
     ]
     if len(read.scenarios) > 1:
         by = ["recognizer", "scenario"]
         tables.append(
-            _share_table("scenarios", "Errors that matter, by scenario", trials, by, confidence, read)
+            _share_table("scenarios", "Errors that matter, by scenario", cells, by, confidence, read)
         )
-    for name, group in groups.items():
-        own_groups = trials.with_columns(group=group)
+    for name, column in columns.items():
+        groups = cells.with_columns(group=pl.col(column).cast(pl.String))
         by = ["recognizer", "group"]
         title = f"Errors that matter, by {name}"
-        tables.append(_share_table(f"groups-{name}", title, own_groups, by, confidence, read))
+        tables.append(_share_table(f"groups-{name}", title, groups, by, confidence, read))
     if found_terms.height:
         columns_ = [
             "recognizer",
@@ -140,7 +136,7 @@ def keywords(
     tables.append(_case_table(cases))
     findings = [*_findings(read, tables[0].frame, over_all, confidence), *map(_compared, compared)]
     if judge:
-        found, table, note = _opinions(judge, trials, judged)
+        found, table, note = _opinions(judge, trials.filter(pairs.said_text != pairs.heard_text), judged)
         findings += found
         tables.append(table)
         notes.append(note)
@@ -184,7 +180,7 @@ def weights_of(
     found = {}
     for code in frame["code"].unique(maintain_order=True).to_list():
         lexicon = LEXICONS.get(code, Lexicon(capitals=False))
-        references = frame.filter(pl.col("code") == code)["reference"].unique().to_list()
+        references = frame["reference"].filter(frame["code"] == code).unique().to_list()
         (own,), _ = spoken(pl.DataFrame({"text": list(terms), "language": code}), ("text",), chosen)
         phrases = frozenset(tuple(text.split()) for text in own.to_list() if text.strip())
         found[code] = Weights(lexicon, names_in(references, lexicon), phrases)
@@ -243,11 +239,13 @@ _Parts = Sequence[tuple[IntArray, Pairs, Weighed]]
 
 def _counts(frame: pl.DataFrame, parts: _Parts) -> Iterator[pl.Series]:
     """Yield what is counted of every class, a column each."""
-    for what, (place, kind) in product(COUNTED, enumerate(CLASSES)):
-        column = np.zeros(frame.height, dtype=np.int32)
+    for what in COUNTED:
+        table = np.zeros((frame.height, len(CLASSES)), dtype=np.int32)
         for rows, some, found in parts:
-            column[rows] = getattr(found, what)[some.pair, place]
-        yield pl.Series(f"{kind}_{what}", column)
+            table[rows] = getattr(found, what)[some.pair]
+        yield from (
+            pl.Series(f"{kind}_{what}", column.copy()) for kind, column in zip(CLASSES, table.T, strict=True)
+        )
 
 
 def _matters(frame: pl.DataFrame, parts: _Parts) -> BoolArray:
@@ -261,12 +259,15 @@ def _matters(frame: pl.DataFrame, parts: _Parts) -> BoolArray:
         doubtful[rows] = (open_ & ~found.serious)[some.pair]
     if not doubtful.any():
         return serious
-    cells = frame.select(pl.struct("utterance", "scenario").rank("dense").alias("cell"), "recognizer")
-    asked = cells.filter(doubtful)["cell"].unique()
-    near = cells["cell"].is_in(asked.implode()).to_numpy()
+    keys = ["utterance", "scenario"]
+    trials = frame.select(*keys, "recognizer").with_row_index("row")
+    asked = trials.filter(doubtful).select(keys).unique().with_row_index("cell")
+    trials = trials.join(asked, on=keys, nulls_equal=True).select("row", "cell", "recognizer")
+    near = np.zeros(frame.height, dtype=bool)
+    near[trials["row"].to_numpy()] = True
     added = pl.concat(_added(some, found, rows, near) for rows, some, found in parts)
-    added = pl.concat([added, cells[added["row"]]], how="horizontal")
-    alone = added.filter(~agreed(added, cells.filter(near)) & added["weighty"])["row"].to_numpy()
+    added = added.join(trials.with_columns(pl.col("row").cast(pl.Int64)), on="row", maintain_order="left")
+    alone = added.filter(~agreed(added, trials) & added["weighty"])["row"].to_numpy()
     serious[alone[doubtful[alone]]] = True
     return serious
 
@@ -346,16 +347,24 @@ def _found_terms(frame: pl.DataFrame, parts: _Parts, weights: Mapping[str, Weigh
 # The numbers
 
 
-def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:
+def _cells(trials: pl.DataFrame, keys: Collection[str]) -> pl.DataFrame:
+    """Return the sums of a speaker's trials, which all tables put together: eight kinds of every trial are many.
+
+    Of a kind those trials count in which it was said.
+    """
+    counts = [f"{kind}_{what}" for kind in _KINDS for what in COUNTED]
+    said = [(pl.col(f"{kind}_said") > 0).sum().alias(f"{kind}_trials") for kind in _KINDS]
+    # Nobody says two billion words in a scenario: they are made wide after they are summed.
+    return sums_by(trials, keys, pl.col("serious", "trials", *counts).sum().cast(pl.Int64), *said)
+
+
+_KINDS = ("keyword", *CLASSES)
+
+
+def _rates(cells: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:
     """Return words, errors, rate with limits, recall and precision of every class and of keywords together."""
-    kinds = ("keyword", *CLASSES)
-    counts = [f"{kind}_{what}" for kind in kinds for what in COUNTED]
-    # Whole numbers, summed by speaker first: eight kinds of every trial are many rows. Trials count in which a kind was
-    # said.
-    people = trials.group_by(*by, "speaker", maintain_order=True).agg(
-        pl.col(counts).cast(pl.Int64).sum(),
-        **{f"{kind}_trials": (pl.col(f"{kind}_said") > 0).sum() for kind in kinds},
-    )
+    counts = [f"{kind}_{what}" for kind in _KINDS for what in (*COUNTED, "trials")]
+    people = cells.group_by(*by, "speaker", maintain_order=True).agg(pl.col(counts).sum())
     long = pl.concat(
         people.select(
             *by,
@@ -363,7 +372,7 @@ def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.Dat
             kind=pl.lit(kind),
             **{what: pl.col(f"{kind}_{what}") for what in (*COUNTED, "trials")},
         )
-        for kind in kinds
+        for kind in _KINDS
     )
     keys = [*by, "kind"]
     sums = long.group_by(keys, maintain_order=True).agg(pl.col(*COUNTED).sum())
@@ -382,15 +391,17 @@ def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.Dat
 
 
 def _share_table(
-    id_: str, title: str, trials: pl.DataFrame, by: Sequence[str], confidence: float, read: Scores
+    id_: str, title: str, cells: pl.DataFrame, by: Sequence[str], confidence: float, read: Scores
 ) -> Table:
     """Return the share of utterances with an error that matters, beside the error rates of keywords and all words."""
-    sums = trials.group_by(by, maintain_order=True).agg(
-        pl.col("serious", "trials", "keyword_errors", "keyword_said").cast(pl.Int64).sum(),
-        errors=pl.sum_horizontal(f"{kind}_errors" for kind in CLASSES).cast(pl.Int64).sum(),
-        words=pl.sum_horizontal(f"{kind}_said" for kind in CLASSES).cast(pl.Int64).sum(),
+    sums = cells.group_by(by, maintain_order=True).agg(
+        pl.col("serious", "trials", "keyword_errors", "keyword_said").sum(),
+        errors=pl.sum_horizontal(f"{kind}_errors" for kind in CLASSES).sum(),
+        words=pl.sum_horizontal(f"{kind}_said" for kind in CLASSES).sum(),
     )
-    limits = rate_intervals(trials, by, errors="serious", words="trials", most=1.0, confidence=confidence)
+    limits = rate_intervals(
+        cells, by, errors="serious", words="trials", utterances="trials", most=1.0, confidence=confidence
+    )
     table = sums.join(limits, on=by, how="left", nulls_equal=True, maintain_order="left").with_columns(
         share=pl.col("serious") / pl.col("trials"),
         keyword_rate=pl.when(pl.col("keyword_said") > 0).then(
@@ -483,18 +494,17 @@ def _case_table(cases: pl.DataFrame) -> Table:
 
 
 def _opinions(
-    settings: Mapping[str, str], trials: pl.DataFrame, most: int
+    settings: Mapping[str, str], wrong: pl.DataFrame, most: int
 ) -> tuple[list[Finding], Table, Note]:
-    """Ask about `most` trials with errors, evenly taken; return how often rules and model agree, and each opinion.
+    """Ask about `most` trials, evenly taken; return how often rules and model agree, and each opinion.
 
-    `trials` have reference, text, said, heard and serious. Nothing else depends on what the model says.
+    All trials have errors; their columns are reference, text and serious. Nothing else depends on what the model says.
     """
     from voxaudit.recognize.services.caller import Call
     from voxaudit.recognize.services.gate import Clock
     from voxaudit.recognize.services.judge import PROMPT, PROMPT_VERSION, Judge
 
     judge = Judge.of(settings)
-    wrong = trials.filter(pl.col("said") != pl.col("heard"))
     asked = wrong.gather_every(-(-wrong.height // most)) if wrong.height else wrong
     caller = judge.client(Clock()).caller
 
