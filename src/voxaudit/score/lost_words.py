@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from voxaudit.align.pronounce import dictionary
 from voxaudit.errors import VoxauditError
-from voxaudit.score.kernel import Spans, number_words, unmatched
+from voxaudit.score.kernel import Spans, unmatched
+from voxaudit.score.normalize import Normalizer, normalize_words
 from voxaudit.score.pairs import places
 from voxaudit.tables import mean_of
 
@@ -56,23 +57,30 @@ class Words:
         return Words(self.codes[start:stop], self.ends[first:last] - start, self.answered[first:last])
 
 
-def words_of(texts: pl.Series, vocabulary: pl.Series) -> Words:
-    """Return the words of normalized texts (null: no answer)."""
-    codes, lengths, own = number_words(texts.fill_null("").to_list())
+def words_of(
+    texts: pl.Series, rule: Normalizer, vocabulary: pl.Series | None = None
+) -> tuple[Words, pl.Series]:
+    """Return the words of texts (null: no answer), normalized, and the vocabulary: without one, their own, sorted."""
+    found = normalize_words(texts.fill_null(""), rule).in_a_row()
+    if vocabulary is None:
+        there = np.unique(found.codes).tolist()
+        vocabulary = pl.Series(sorted(found.vocabulary[code] for code in there), dtype=pl.String)
     number = {word: place for place, word in enumerate(vocabulary.to_list())}
-    place = np.array([number.get(word, len(number)) for word in own], dtype=np.int32)
-    return Words(place[codes], np.cumsum(lengths), texts.is_not_null().to_numpy())
+    place = np.array([number.get(word, len(number)) for word in found.vocabulary], dtype=np.int32)
+    return Words(
+        place[found.codes], np.cumsum(found.spans.lengths), texts.is_not_null().to_numpy()
+    ), vocabulary
 
 
 @dataclass(frozen=True, eq=False)
 class Clean:
-    """One recognizer's transcripts of clean speech, normalized: a row for each utterance, and a bag of words for each.
+    """One recognizer's transcripts of clean speech: the words of each utterance as they were said, and a bag of them.
 
     `speaker` numbers the speakers within their groups (a speaker in two groups is two), `group_of` gives the group
     of each; `row`, `word`, `times` are the bag: how often an utterance has a word, sorted by row.
     """
 
-    texts: pl.Series
+    words: Words
     speaker: IntArray
     group_of: IntArray
     vocabulary: pl.Series
@@ -84,11 +92,6 @@ class Clean:
     def group(self) -> IntArray:
         """The group of each utterance."""
         return self.group_of[self.speaker]
-
-    @cached_property
-    def words(self) -> Words:
-        """The words as they were said."""
-        return words_of(self.texts, self.vocabulary)
 
     @cached_property
     def entry(self) -> IntArray:
@@ -129,7 +132,7 @@ class Sample:
     @cached_property
     def words(self) -> FloatArray:
         """How many words each utterance has."""
-        return sums(self.row, self.times, len(self.clean.texts))
+        return sums(self.row, self.times, len(self.clean.words.ends))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,14 +150,13 @@ class Heard:
     expected: FloatArray
 
 
-def clean_words(texts: pl.Series, speaker: IntArray, group_of: IntArray) -> Clean:
-    """Return the clean speech of a recognizer from its normalized texts (null: no answer)."""
-    _, _, said = number_words(texts.fill_null("").to_list())
-    vocabulary = pl.Series(sorted(said), dtype=pl.String)
-    words, size = words_of(texts, vocabulary), max(1, len(vocabulary))
+def clean_words(texts: pl.Series, rule: Normalizer, speaker: IntArray, group_of: IntArray) -> Clean:
+    """Return the clean speech of a recognizer from its texts (null: no answer)."""
+    words, vocabulary = words_of(texts, rule)
+    size = max(1, len(vocabulary))
     keys, times = np.unique(words.row * size + words.codes, return_counts=True)
     row, word = np.divmod(keys, size)
-    return Clean(texts, speaker, group_of, vocabulary, row, word, times)
+    return Clean(words, speaker, group_of, vocabulary, row, word, times)
 
 
 def sample(clean: Clean, used: NDArray[np.bool_]) -> Sample:
@@ -174,7 +176,7 @@ def lost_entries(clean: Clean, heard: Words) -> list[IntArray]:
     `heard` has the texts of all utterances, scenario by scenario. The words lost are those that the alignment of
     `score.align` leaves unmatched.
     """
-    rows = len(clean.texts)
+    rows = len(clean.words.ends)
     offset = len(clean.words.codes)
     codes = np.concatenate([clean.words.codes, heard.codes])
     start = clean.words.ends - clean.words.lengths
@@ -202,7 +204,7 @@ def hear(part: Sample, heard: Words, entries: IntArray) -> Heard:
         clean.group[row[known]] * size + heard.codes[known], minlength=(int(clean.group_of.max()) + 1) * size
     ).reshape(-1, size)
     lost = np.bincount(entries, minlength=len(clean.row))[part.used[clean.row]]
-    rate = sums(part.row, lost, len(clean.texts)) / np.maximum(part.words, 1.0)
+    rate = sums(part.row, lost, len(clean.words.ends)) / np.maximum(part.words, 1.0)
     pairs = len(part.said)
     return Heard(
         counts,

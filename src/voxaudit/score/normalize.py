@@ -341,6 +341,7 @@ NORMALIZERS: dict[str, Normalizer] = {
             "lower case, no punctuation or symbols (as Speech Robust Bench); any script",
             _basic,
             lines=_basic,
+            words_of=ByWord(_basic, _basic, ()).words_of,
         ),
         Normalizer(
             "whisper-en",

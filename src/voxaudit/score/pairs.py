@@ -198,12 +198,21 @@ class Words:
     def __len__(self) -> int:
         return len(self.spans.lengths)
 
+    def in_a_row(self) -> Words:
+        """Return the same with the codes of each text right behind those of the one before it."""
+        codes = [self.codes[where] for _, where, _ in self.parts()]
+        lengths = self.spans.lengths
+        return replace(
+            self,
+            codes=np.concatenate([self.codes[:0], *codes]),
+            spans=Spans(np.cumsum(lengths) - lengths, lengths),
+        )
+
     def lines(self) -> str:
         """Return the texts as lines, with one space between words."""
         column = pl.Series([*(f"{word} " for word in self.vocabulary), "\n"], dtype=pl.String)
-        codes = self.codes[places(self.spans.starts, self.spans.starts + self.spans.lengths)]
         # A newline stands behind the words of each line.
-        order = np.insert(codes, np.cumsum(self.spans.lengths)[:-1], len(self.vocabulary))
+        order = np.insert(self.in_a_row().codes, np.cumsum(self.spans.lengths)[:-1], len(self.vocabulary))
         return str(column.gather(order).str.join("").item()).replace(" \n", "\n").removesuffix(" ")
 
     def distinct(self) -> tuple[Words, Integers]:

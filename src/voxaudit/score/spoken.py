@@ -185,9 +185,9 @@ def spoken_form(text: str, speech: Speech) -> str:
 
 
 def _pieces(pattern: str) -> Sequence[str]:
-    """Return pieces of text one of which stands in whatever a pattern matches; the empty one stands everywhere.
+    r"""Return pieces of text one of which stands in whatever a pattern matches; the empty one stands everywhere.
 
-    >>> _pieces(r"\bdollars? and (?=[a-z]+ cents?)"), _pieces(r"(?<=\\d)(\\s?)([ap])m\b")[:2]
+    >>> _pieces(r"\bdollars? and (?=[a-z]+ cents?)"), _pieces(r"(?<=\d)(\s?)([ap])m\b")[:2]
     (('dollar',), '01')
     """
     if pattern.startswith(r"(?<=\d)"):

@@ -20,8 +20,8 @@ from voxaudit.perturb.scenario_id import (
     read_setting,
     show_setting,
 )
-from voxaudit.score.normalize import Normalizer, normalize_column
-from voxaudit.score.pairs import PairEdits, Words, numbered, pair_edits
+from voxaudit.score.normalize import Normalizer, normalize_words
+from voxaudit.score.pairs import PairEdits, numbered, pair_edits
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.speaker_permutations import Grid, SpeakerSums, sums_by_speaker
 from voxaudit.tables import require_columns
@@ -144,7 +144,7 @@ def _compared(
 
     Arrays have the axes scenario, pair (or recognizer), utterance.
     """
-    said = normalize_column(about["reference"], rule)
+    said = about["reference"]
     rows = about.select("utterance").with_row_index("row")
     places = range(len(trials.recognizers))
     left, right = (list(side) for side in zip(*combinations(places, 2), strict=True))
@@ -152,9 +152,9 @@ def _compared(
     for scenarios, heard in chain(source.batches(trials.clean), source.batches(trials.disturbed)):
         joined = heard.join(rows, on="utterance", how="inner", maintain_order="left")
         none = joined.filter(pl.col("text").is_null())["row"].to_numpy()
-        texts, numbers = numbered(pl.concat([said, normalize_column(joined["text"], rule)]))
+        texts, numbers = numbered(pl.concat([said, joined["text"]]))
         codes = _placed(joined, numbers[len(said) :], scenarios, trials, about.height)
-        words = Words.of(texts)
+        words = normalize_words(texts, rule)
         found = [pair_edits(codes[:, left], codes[:, right], words, longer=True)]
         if said.count():
             references = np.broadcast_to(numbers[: len(said)], codes.shape)

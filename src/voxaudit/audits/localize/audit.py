@@ -53,7 +53,7 @@ from voxaudit.score.lost_words import (
     sounds_of,
     word_drops,
 )
-from voxaudit.score.normalize import Normalizer, normalize_column
+from voxaudit.score.normalize import Normalizer
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import IntArray
@@ -294,15 +294,14 @@ class _Work:
         """Go through one recognizer's perturbations."""
         name, utterances = heard.recognizer, heard.utterances
         groups = self.trials.groups
-        texts = normalize_column(utterances["text"], self.rule)
-        clean = clean_words(texts, *speakers_of(utterances, self.trials))
+        clean = clean_words(utterances["text"], self.rule, *speakers_of(utterances, self.trials))
         if not len(clean.vocabulary):
             self.notes.append(f"{name}: every clean transcript is empty: nothing can be lost")
             return
         sounds = self._sounds(name, clean)
         part: Sample | None = None
         for perturbation, disturbed in self.trials.disturbed(heard, self.rule, clean):
-            used = clean.texts.is_not_null().to_numpy().copy()
+            used = clean.words.answered.copy()
             for answers, _ in disturbed.values():
                 used &= answers.answered
             labels = {"recognizer": name, "perturbation": perturbation}

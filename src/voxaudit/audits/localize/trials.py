@@ -98,7 +98,7 @@ class Trials:
             at = np.full(len(ids) * clean.height, -1)
             at[number.astype(np.int64) * clean.height + answers["row"].to_numpy()] = np.arange(answers.height)
             texts = answers["heard"].gather(pl.Series(at).replace(-1, None))
-            words = words_of(normalize_column(texts, rule), said.vocabulary)
+            words, _ = words_of(texts, rule, said.vocabulary)
             starts = range(0, len(at), max(1, clean.height))
             lost = zip(starts, lost_entries(said, words), strict=True)
             for name, settings in some:
