@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,7 +27,7 @@ from voxaudit.score.pairs import Pairs, Stretches, Words, of_each, places
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
-CountArray = NDArray[np.int32]
+CountArray = NDArray[np.signedinteger[Any]]
 
 CLASSES = ("terms", "numbers", "letters", "names", "negations", "content", "function")
 """Classes of words, the first that fits: of the user's own list, digits, letters that are spelled, names, negations,
@@ -262,7 +263,8 @@ def weigh(pairs: Pairs, weights: Weights) -> Weighed:
     serious, matters = np.empty(len(pairs), dtype=bool), np.empty(len(found), dtype=bool)
     for first in range(0, len(pairs), _AT_A_TIME):
         some = slice(first, first + _AT_A_TIME)
-        own = slice(*np.searchsorted(found.pair, [some.start, some.stop]).tolist())
+        start, stop = np.searchsorted(found.pair, [some.start, some.stop])
+        own = np.arange(start, stop)
         gone, more, serious[some], matters[own] = _judged(
             replace(found[own], pair=found.pair[own] - first), pairs.said[some], pairs.heard[some], meanings
         )
@@ -283,7 +285,8 @@ def _judged(
     nothing_lost, nothing_new = size == 0, new[0] == new[1]
     # Substitutions count once, by the word that was said; what is more than was said is added.
     beyond = np.minimum(new[0] + size, new[1])
-    gone, more = (meanings.by_class(found.pair, *side, len(said)) for side in (lost, (beyond, new[1])))
+    gone = meanings.by_class(found.pair, *lost, len(said))
+    more = meanings.by_class(found.pair, beyond, new[1], len(said))
     was, became = meanings.within(*lost), meanings.within(*new)
     text = np.where(nothing_lost, heard[found.pair], said[found.pair])
     place = [np.where(nothing_lost, theirs, ours) for ours, theirs in zip(lost, new, strict=True)]
@@ -371,7 +374,7 @@ def _with_any(words: Words, chosen: Collection[str]) -> list[int]:
     filled = np.flatnonzero(words.spans.lengths)
     filled = filled[np.argsort(words.spans.starts[filled])]
     place = np.searchsorted(words.spans.starts[filled], np.flatnonzero(_flags(words, chosen)), side="right")
-    return np.unique(filled[place - 1]).tolist()
+    return sorted(set(filled[place - 1].tolist()))
 
 
 def _flags(words: Words, chosen: Collection[str]) -> BoolArray:
@@ -398,7 +401,7 @@ def _again(words: Words, text: IntArray, start: IntArray, stop: IntArray) -> Boo
 _AT_A_TIME = 32_768
 """Texts or pairs that are gone through at a time: bounds memory, and their words stay in the processor's cache."""
 
-_ANSWER, _NO_ANSWER, _OPEN, _NEGATION, _ASKED, _EXACTLY, _WEIGHTY, _MEANT, *_PERSONS = (
+_ANSWER, _NO_ANSWER, _OPEN, _NEGATION, _ASKED, _EXACTLY, _WEIGHTY, _MEANT, *_WHOM = (
     1 << place for place in range(31)
 )
 """What a word is, as bits: an answer or none, of no closed class, a negation, asked for, of a class where one too many
@@ -411,19 +414,21 @@ class _Meanings:
     def __init__(self, words: Words, kind: NDArray[np.int8], weights: Weights) -> None:
         lexicon = weights.lexicon
         self.words, self.kind = words, kind
+        # As wide as two texts need: of a million trials, seven classes four times are what memory goes into.
+        self.narrow = np.min_scalar_type(-2 * int(words.spans.lengths.max(initial=0)))
         self.folded = [_folded(word, lexicon.plain) for word in words.vocabulary]
         # The same letters have the same sums: few others are left to be compared.
         sums = [sum(ord(one) ** 5 for one in word) % 2**63 for word in self.folded]
         self.letters = np.array(sums, dtype=np.int64)
-        whom = dict(zip(sorted(set(lexicon.persons.values())), _PERSONS, strict=False))
-        self.persons = sum(whom.values())
+        bit_of = dict(zip(sorted(set(lexicon.persons.values())), _WHOM, strict=False))
+        self.persons = sum(bit_of.values())
         closed = lexicon.function | lexicon.answers
         of_word = [
             (_ANSWER if word in lexicon.answers else _NO_ANSWER)
             | (_OPEN if word not in closed else 0)
             | (_NEGATION if word in lexicon.negations else 0)
             | (_ASKED if word in lexicon.asked or word in lexicon.persons else 0)
-            | (whom[lexicon.persons[word]] if word in lexicon.persons else 0)
+            | (bit_of[lexicon.persons[word]] if word in lexicon.persons else 0)
             for word in words.vocabulary
         ]
         self.bits = np.tile(np.array(of_word, dtype=np.int32), (len(CLASSES), 1))  # by class and word
@@ -435,13 +440,12 @@ class _Meanings:
     def by_class(self, row: IntArray, start: IntArray, stop: IntArray, rows: int) -> CountArray:
         """Return how many words of each class stand in stretches, rows x classes."""
         key = np.repeat(row * len(CLASSES), stop - start) + self.kind[places(start, stop)]
-        # Half as wide as usual: of a million trials, seven classes four times are what memory goes into.
-        return np.bincount(key, minlength=rows * len(CLASSES)).reshape(-1, len(CLASSES)).astype(np.int32)
+        return np.bincount(key, minlength=rows * len(CLASSES)).reshape(-1, len(CLASSES)).astype(self.narrow)
 
     def by_text(self) -> CountArray:
         """Return how many words of each class there are in texts, texts x classes."""
         start, length = self.words.spans.starts, self.words.spans.lengths
-        found = np.empty((len(start), len(CLASSES)), dtype=np.int32)
+        found = np.empty((len(start), len(CLASSES)), dtype=self.narrow)
         for first in range(0, len(start), _AT_A_TIME):
             some = slice(first, first + _AT_A_TIME)
             rows = np.arange(len(start[some]))
@@ -459,7 +463,7 @@ class _Meanings:
         one, other = (
             of_each(np.add, self.letters[codes[places(*side)]], side[1] - side[0]) for side in (lost, new)
         )
-        same = one == other
+        same: BoolArray = one == other
         for row in np.flatnonzero(same).tolist():
             texts = [
                 "".join(map(self.folded.__getitem__, codes[side[0][row] : side[1][row]]))
