@@ -124,7 +124,7 @@ def spoken_pairs(read: Scores, rows: IntArray, normalizer: str | None) -> tuple[
         frame = frame.with_columns(reference=pl.lit(None, pl.String))
     if read.run is None:
         frame = frame.with_columns(pl.col("text").fill_null(""))
-    words, (said, heard), rules = spoken_words(frame, ("reference", "text"), normalizer)
+    words, (heard, said), rules = spoken_words(frame, ("text", "reference"), normalizer)
     pairs = Pairs.between(words, said, heard)
     if known.get("trials") is read:
         known[key] = pairs, rules

@@ -121,15 +121,14 @@ def spoken_words(
     """
     rules, note = _rules(frame, chosen)
     numbers = [np.full(frame.height, -1, dtype=np.int64) for _ in columns]
-    parts: list[Words] = [Words.of(pl.Series(dtype=pl.String))]
-    many = 0
+    parts, many = [], 0
     for rows, rule in rules:
         for name, number in zip(columns, numbers, strict=True):
             texts, own = numbered(frame[name].gather(rows).cast(pl.String))
             parts.append(normalize_words(texts, rule))
             number[rows] = np.where(own < 0, -1, own + many)
             many += len(texts)
-    words, place = Words.together(parts).distinct()
+    words, place = Words.together(parts or [Words.of(pl.Series(dtype=pl.String))]).distinct()
     place = np.append(place, -1)
     return words, [place[number] for number in numbers], note
 

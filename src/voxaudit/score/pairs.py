@@ -188,6 +188,10 @@ class Words:
         return cls(np.concatenate(codes), spans, list(numbers))
 
     def _codes_in(self, numbers: dict[str, int]) -> Codes:
+        """Return the codes of the words in a larger vocabulary, to which they are added."""
+        if not numbers:
+            numbers.update(zip(self.vocabulary, range(len(self.vocabulary)), strict=True))
+            return self.codes
         own = [numbers.setdefault(word, len(numbers)) for word in self.vocabulary]
         return np.array(own, dtype=np.int32)[self.codes]
 
