@@ -114,10 +114,10 @@ def spoken_pairs(read: Scores, rows: IntArray, normalizer: str | None) -> tuple[
 
     Audits of a whole run share one: its texts are normalized and aligned once.
     """
-    known = read.run.found if read.run is not None else {}
-    key = f"pairs {normalizer}"
-    if known.get("trials") is read and key in known:
-        pairs, rules = known[key]
+    found = read.run.found if read.run is not None else {}
+    known = found.setdefault("pairs", {}) if found.get("trials") is read else {}
+    if normalizer in known:
+        pairs, rules = known[normalizer]
         return pairs.take(rows), rules
     frame = read.frame
     if "reference" not in frame.columns:
@@ -126,6 +126,5 @@ def spoken_pairs(read: Scores, rows: IntArray, normalizer: str | None) -> tuple[
         frame = frame.with_columns(pl.col("text").fill_null(""))
     words, (heard, said), rules = spoken_words(frame, ("text", "reference"), normalizer)
     pairs = Pairs.between(words, said, heard)
-    if known.get("trials") is read:
-        known[key] = pairs, rules
+    known[normalizer] = pairs, rules
     return pairs.take(rows), rules

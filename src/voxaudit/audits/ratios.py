@@ -6,12 +6,13 @@ the test is that of `stats.group_ratios`, speakers being the sample and all ques
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from voxaudit.answer import Finding, Refusal, finding_id, number_or_none
 from voxaudit.audits.scores import Scores
@@ -111,6 +112,14 @@ def compare_groups(
         (ratio, about, _of_the_whole(one, share))
         for (ratio, about, share, _), (one,) in zip(questions, judged, strict=True)
     ], refusals
+
+
+def sums_by(trials: pl.DataFrame, keys: Collection[str], *sums: pl.Expr) -> pl.DataFrame:
+    """Return sums of trials by columns, in order of appearance: what tables and comparisons are then made of."""
+    # Grouped by numbers, names take half the time and memory.
+    names = cs.by_name(*keys) & cs.string()
+    cells = trials.with_columns(names.cast(pl.Categorical)).group_by(*keys, maintain_order=True).agg(*sums)
+    return cells.with_columns(cs.categorical().cast(pl.String))
 
 
 def mostly(sums: FloatArray) -> Any:

@@ -72,6 +72,9 @@ def build_report(
             cases = stuttered_cases(run.folder / name, chapter.answers[0].detail, room // 2)
             room -= sum(len(one.audio or b"") + len(one.original or b"") for one in cases)
             chapter = replace(chapter, cases=cases)
+        if name == "keywords":  # the last that asks for trials one by one: they would be held to the end
+            for shared in ("trials", "pairs"):
+                run.found.pop(shared, None)
         took[name] = time.perf_counter() - started
         if chapter is not None:
             chapters.append(chapter)

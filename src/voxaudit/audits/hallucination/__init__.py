@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
@@ -14,7 +16,10 @@ if TYPE_CHECKING:
 
 def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str, Any]]:
     """Return what a report asks: everything that was heard, with the attributes that were named."""
-    frame = scores.with_durations().frame
+    frame = scores.frame
+    if not {"duration", "source"} & set(frame.columns):
+        frame = frame.select(pl.col("utterance").unique())
+    frame = replace(scores, frame=frame).with_durations().frame
     known = "duration" in frame.columns and frame["duration"].null_count() < frame.height
     return [{"attributes": tuple(attributes)}] if known else []
 

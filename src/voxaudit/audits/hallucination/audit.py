@@ -7,7 +7,7 @@ nobody speaks is of another making than one in the middle of a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Unpack
 
@@ -26,7 +26,7 @@ from voxaudit.answer import (
 )
 from voxaudit.audits.audit import asks
 from voxaudit.audits.heard import spoken_pairs
-from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
+from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding, sums_by
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials, usable_trials
 from voxaudit.run import Run
 from voxaudit.score.invented import (
@@ -354,24 +354,23 @@ def silent_utterances(run: Run | None, ids: Sequence[str]) -> tuple[list[str], s
 # The numbers
 
 
-def _cells(trials: pl.DataFrame, keys: Iterable[str]) -> pl.DataFrame:
+def _cells(trials: pl.DataFrame, keys: Collection[str]) -> pl.DataFrame:
     """Return the sums of a speaker's trials, which all tables put together: four kinds of every trial are many."""
     could = {f"{kind}_trials": pl.col(f"{kind}_minutes") > 0.0 for kind in KINDS}
-    return _summed(trials.with_columns(**could), *keys)
+    return sums_by(trials.with_columns(**could), keys, *_SUMS)
 
 
 def _sums(cells: pl.DataFrame, *by: str, **groups: pl.Expr) -> pl.DataFrame:
     """Return the sums of cells by fewer keys."""
     if cells.select(*by, **groups).is_unique().all():
         return cells.with_columns(**groups)
-    return _summed(cells, *by, **groups)
+    return cells.group_by(*by, maintain_order=True, **groups).agg(*_SUMS)
 
 
-def _summed(cells: pl.DataFrame, *by: str, **groups: pl.Expr) -> pl.DataFrame:
-    return cells.group_by(*by, maintain_order=True, **groups).agg(
-        pl.col(f"{kind}_{what}" for kind in KINDS for what in ("words", "cases", "trials")).sum(),
-        total(*(f"{kind}_minutes" for kind in KINDS)),
-    )
+_SUMS = (
+    pl.col(f"{kind}_{what}" for kind in KINDS for what in ("words", "cases", "trials")).sum(),
+    total(*(f"{kind}_minutes" for kind in KINDS)),
+)
 
 
 def _rates(cells: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:

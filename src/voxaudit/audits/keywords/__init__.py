@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
@@ -14,7 +16,10 @@ if TYPE_CHECKING:
 
 def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str, Any]]:
     """Return what a report asks: everything that was heard and whose words are known."""
-    known = scores.with_texts().frame
+    frame = scores.frame
+    if "reference" not in frame.columns:
+        frame = frame.select(pl.col("utterance").unique())
+    known = replace(scores, frame=frame).with_texts().frame
     if "reference" not in known.columns or known["reference"].null_count() == known.height:
         return []
     return [{"attributes": tuple(name for name in attributes if scores.is_comparable(name))}]

@@ -8,7 +8,7 @@ meaning, and words without. Speakers are the sample everywhere.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Unpack
@@ -20,7 +20,7 @@ from voxaudit.answer import Answer, Finding, Note, Table, finding_id, number_or_
 from voxaudit.audits.audit import asks
 from voxaudit.audits.heard import spoken_pairs
 from voxaudit.audits.normalizers import language_codes, spoken
-from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
+from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding, sums_by
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials, usable_trials
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import RecognizerError, UtteranceError
@@ -344,16 +344,14 @@ def _found_terms(frame: pl.DataFrame, parts: _Parts, weights: Mapping[str, Weigh
 # The numbers
 
 
-def _cells(trials: pl.DataFrame, keys: Iterable[str]) -> pl.DataFrame:
+def _cells(trials: pl.DataFrame, keys: Collection[str]) -> pl.DataFrame:
     """Return the sums of a speaker's trials, which all tables put together: eight kinds of every trial are many.
 
     Of a kind those trials count in which it was said.
     """
     counts = [f"{kind}_{what}" for kind in _KINDS for what in COUNTED]
-    return trials.group_by(*keys, maintain_order=True).agg(
-        pl.col("serious", "trials", *counts).cast(pl.Int64).sum(),
-        **{f"{kind}_trials": (pl.col(f"{kind}_said") > 0).sum() for kind in _KINDS},
-    )
+    said = [(pl.col(f"{kind}_said") > 0).sum().alias(f"{kind}_trials") for kind in _KINDS]
+    return sums_by(trials, keys, pl.col("serious", "trials", *counts).cast(pl.Int64).sum(), *said)
 
 
 _KINDS = ("keyword", *CLASSES)
