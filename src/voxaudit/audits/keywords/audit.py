@@ -351,7 +351,8 @@ def _cells(trials: pl.DataFrame, keys: Collection[str]) -> pl.DataFrame:
     """
     counts = [f"{kind}_{what}" for kind in _KINDS for what in COUNTED]
     said = [(pl.col(f"{kind}_said") > 0).sum().alias(f"{kind}_trials") for kind in _KINDS]
-    return sums_by(trials, keys, pl.col("serious", "trials", *counts).cast(pl.Int64).sum(), *said)
+    # Nobody says two billion words in a scenario: they are made wide after they are summed.
+    return sums_by(trials, keys, pl.col("serious", "trials", *counts).sum().cast(pl.Int64), *said)
 
 
 _KINDS = ("keyword", *CLASSES)
