@@ -259,12 +259,15 @@ def _matters(frame: pl.DataFrame, parts: _Parts) -> BoolArray:
         doubtful[rows] = (open_ & ~found.serious)[some.pair]
     if not doubtful.any():
         return serious
-    cells = frame.select(pl.struct("utterance", "scenario").rank("dense").alias("cell"), "recognizer")
-    asked = cells.filter(doubtful)["cell"].unique()
-    near = cells["cell"].is_in(asked.implode()).to_numpy()
+    keys = ["utterance", "scenario"]
+    trials = frame.select(*keys, "recognizer").with_row_index("row")
+    asked = trials.filter(doubtful).select(keys).unique().with_row_index("cell")
+    trials = trials.join(asked, on=keys, nulls_equal=True).select("row", "cell", "recognizer")
+    near = np.zeros(frame.height, dtype=bool)
+    near[trials["row"].to_numpy()] = True
     added = pl.concat(_added(some, found, rows, near) for rows, some, found in parts)
-    added = pl.concat([added, cells[added["row"]]], how="horizontal")
-    alone = added.filter(~agreed(added, cells.filter(near)) & added["weighty"])["row"].to_numpy()
+    added = added.join(trials.with_columns(pl.col("row").cast(pl.Int64)), on="row", maintain_order="left")
+    alone = added.filter(~agreed(added, trials) & added["weighty"])["row"].to_numpy()
     serious[alone[doubtful[alone]]] = True
     return serious
 
