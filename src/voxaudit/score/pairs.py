@@ -221,9 +221,9 @@ class Words:
                 1
             )
             sums = np.zeros(len(self), dtype=np.uint64)
-            for some, codes, size in self.parts():
-                place = np.arange(len(codes)) - np.repeat(np.cumsum(size) - size, size)
-                sums[some] = of_each(np.add, weight[codes] * factor[place], size)
+            for some, where, size in self.parts():
+                place = places(np.zeros_like(size), size)
+                sums[some] = of_each(np.add, weight[self.codes[where]] * factor[place], size)
             _, first, number = np.unique(sums, return_index=True, return_inverse=True)
             other = first[number]
             rows = np.flatnonzero(other != np.arange(len(self)))
@@ -232,14 +232,18 @@ class Words:
                     places(starts[texts], starts[texts] + lengths[rows]) for texts in (rows, other[rows])
                 )
                 if (self.codes[one] == self.codes[same]).all():
-                    return replace(self, spans=self.spans[first]), number
+                    # In the order in which they stand: words are mostly gone through one after the other.
+                    order = np.argsort(first)
+                    return replace(self, spans=self.spans[first[order]]), np.argsort(order)[number]
 
-    def parts(self) -> Iterator[tuple[slice, Codes, Integers]]:
-        """Yield texts, as many as the processor's cache holds, with the codes of their words and how many each has."""
+    def parts(self) -> Iterator[tuple[slice, slice | Integers, Integers]]:
+        """Yield texts, as many as the processor's cache holds, with where their words are and how many each has."""
         for first in range(0, len(self), _TEXTS):
             some = slice(first, first + _TEXTS)
             start, size = self.spans.starts[some], self.spans.lengths[some]
-            yield some, self.codes[places(start, start + size)], size
+            stop = start + size
+            in_a_row = (start[1:] == stop[:-1]).all()
+            yield some, slice(start[0], stop[-1]) if in_a_row else places(start, stop), size
 
     def blocks(self, said: Integers, heard: Integers) -> Iterator[Integers]:
         """Yield which of some pairs of texts differ, so many at a time that memory stays bounded."""

@@ -285,8 +285,8 @@ def _judged(
     nothing_lost, nothing_new = size == 0, new[0] == new[1]
     # Substitutions count once, by the word that was said; what is more than was said is added.
     beyond = np.minimum(new[0] + size, new[1])
-    gone = meanings.by_class(found.pair, *lost, len(said))
-    more = meanings.by_class(found.pair, beyond, new[1], len(said))
+    gone = meanings.by_class(np.repeat(found.pair, size), places(*lost), len(said))
+    more = meanings.by_class(np.repeat(found.pair, new[1] - beyond), places(beyond, new[1]), len(said))
     was, became = meanings.within(*lost), meanings.within(*new)
     text = np.where(nothing_lost, heard[found.pair], said[found.pair])
     place = [np.where(nothing_lost, theirs, ours) for ours, theirs in zip(lost, new, strict=True)]
@@ -437,19 +437,16 @@ class _Meanings:
             if name != "function":
                 bits |= np.where(bits & _NO_ANSWER, _WEIGHTY | _MEANT, _WEIGHTY).astype(np.int32)
 
-    def by_class(self, row: IntArray, start: IntArray, stop: IntArray, rows: int) -> CountArray:
-        """Return how many words of each class stand in stretches, rows x classes."""
-        key = np.repeat(row * len(CLASSES), stop - start) + self.kind[places(start, stop)]
+    def by_class(self, row: IntArray, where: IntArray | slice, rows: int) -> CountArray:
+        """Return how many words of each class there are by row, rows x classes."""
+        key = row * len(CLASSES) + self.kind[where]
         return np.bincount(key, minlength=rows * len(CLASSES)).reshape(-1, len(CLASSES)).astype(self.narrow)
 
     def by_text(self) -> CountArray:
         """Return how many words of each class there are in texts, texts x classes."""
-        start, length = self.words.spans.starts, self.words.spans.lengths
-        found = np.empty((len(start), len(CLASSES)), dtype=self.narrow)
-        for first in range(0, len(start), _AT_A_TIME):
-            some = slice(first, first + _AT_A_TIME)
-            rows = np.arange(len(start[some]))
-            found[some] = self.by_class(rows, start[some], start[some] + length[some], len(rows))
+        found = np.empty((len(self.words), len(CLASSES)), dtype=self.narrow)
+        for some, where, size in self.words.parts():
+            found[some] = self.by_class(np.repeat(np.arange(len(size)), size), where, len(size))
         return found
 
     def within(self, start: IntArray, stop: IntArray) -> IntArray:

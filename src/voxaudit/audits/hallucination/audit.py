@@ -234,7 +234,9 @@ def _silent(pairs: Pairs, rows: IntArray) -> list[Case]:
 def _too_fast(pairs: Pairs, seconds: FloatArray, rows: IntArray) -> list[Case]:
     words = pairs.words
     size = np.array([len(word) for word in words.vocabulary], dtype=np.int64)
-    letters = np.concatenate([of_each(np.add, size[codes], lengths) for _, codes, lengths in words.parts()])
+    letters = np.concatenate(
+        [of_each(np.add, size[words.codes[at]], lengths) for _, at, lengths in words.parts()]
+    )
     long = letters[pairs.heard_text[rows]] > SLACK + FASTEST * seconds[rows]
     cases = []
     for row in rows[long].tolist():
