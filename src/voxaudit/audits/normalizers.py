@@ -97,17 +97,10 @@ def spoken(
     Without one a language has its spoken form (`spoken-en`), else `basic`.
     """
     rules, note = _rules(frame, chosen)
-    parts = [
-        pl.DataFrame(
-            {
-                "row": rows,
-                **{
-                    name: normalize_column(frame[name].cast(pl.String).gather(rows), rule) for name in columns
-                },
-            }
-        )
-        for rows, rule in rules
-    ]
+    parts = []
+    for rows, rule in rules:
+        texts = {name: normalize_column(frame[name].cast(pl.String).gather(rows), rule) for name in columns}
+        parts.append(pl.DataFrame({"row": rows, **texts}))
     done = pl.concat(parts).sort("row") if parts else pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
     return [done[name] for name in columns], note
 

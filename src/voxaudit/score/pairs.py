@@ -223,12 +223,10 @@ class Words:
         (3, True, ['turn it off', 'on', 'turn it off', ''])
         """
         starts, lengths = self.spans.starts, self.spans.lengths
+        sizes = len(self.vocabulary), int(lengths.max(initial=0))
         generator = np.random.default_rng(0)
-        while True:
-            weight = generator.integers(2**63, size=len(self.vocabulary), dtype=np.uint64)
-            factor = generator.integers(2**63, size=int(lengths.max(initial=0)), dtype=np.uint64) | np.uint64(
-                1
-            )
+        while True:  # until no two different texts have the same sum: once, nearly always
+            weight, factor = (generator.integers(2**63, size=size, dtype=np.uint64) for size in sizes)
             sums = np.zeros(len(self), dtype=np.uint64)
             for some, where, size in self.parts():
                 place = places(np.zeros_like(size), size)

@@ -119,7 +119,7 @@ def hallucination(
     columns = {name: read.column(name) for name in asked}
     kept = ("recognizer", "scenario", "speaker")
     fine = _cells(trials, dict.fromkeys((*kept, *columns.values())))
-    cells = _sums(fine, *kept)
+    cells = _coarse(fine, trials, *kept)
     over_all = read.in_order(_rates(cells, ["recognizer"], confidence))
     findings = list(_findings(read, over_all))
     tables = [_rate_table("rates", "Invented words by recognizer", over_all, [])]
@@ -127,10 +127,10 @@ def hallucination(
         rates = read.in_order(_rates(cells, ["recognizer", "scenario"], confidence))
         tables.append(_rate_table("scenarios", "Invented words by scenario", rates, ["scenario"]))
     for name, column in columns.items():
-        groups = _sums(fine, *kept, group=pl.col(column).cast(pl.String))
+        groups = _coarse(fine, trials, *kept, group=pl.col(column).cast(pl.String))
         rates = _rates(groups, ["recognizer", "group"], confidence)
         tables.append(_rate_table(f"groups-{name}", f"Invented words by {name}", rates, ["group"]))
-    compared, refusals = compare_groups(read, fine, asked, RATIOS, seed)
+    compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
     tables.append(_case_table(cases))
     return Answer(
         audit=NAME,
@@ -359,20 +359,16 @@ def silent_utterances(run: Run | None, ids: Sequence[str]) -> tuple[list[str], s
 def _cells(trials: pl.DataFrame, keys: Collection[str]) -> pl.DataFrame:
     """Return the sums of a speaker's trials, which all tables put together: four kinds of every trial are many."""
     could = {f"{kind}_trials": pl.col(f"{kind}_minutes") > 0.0 for kind in KINDS}
-    return sums_by(trials.with_columns(**could), keys, *_SUMS)
+    counts = [f"{kind}_{what}" for kind in KINDS for what in ("words", "cases", "trials")]
+    minutes = total(*(f"{kind}_minutes" for kind in KINDS))
+    return sums_by(trials.with_columns(**could), keys, pl.col(counts).sum(), minutes)
 
 
-def _sums(cells: pl.DataFrame, *by: str, **groups: pl.Expr) -> pl.DataFrame:
-    """Return the sums of cells by fewer keys."""
+def _coarse(cells: pl.DataFrame, trials: pl.DataFrame, *by: str, **groups: pl.Expr) -> pl.DataFrame:
+    """Return the sums by fewer keys: mostly the same cells, as speakers have one group each."""
     if cells.select(*by, **groups).is_unique().all():
         return cells.with_columns(**groups)
-    return cells.group_by(*by, maintain_order=True, **groups).agg(*_SUMS)
-
-
-_SUMS = (
-    pl.col(f"{kind}_{what}" for kind in KINDS for what in ("words", "cases", "trials")).sum(),
-    total(*(f"{kind}_minutes" for kind in KINDS)),
-)
+    return _cells(trials.with_columns(**groups), (*by, *groups))
 
 
 def _rates(cells: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:
