@@ -202,9 +202,9 @@ def test_a_lone_finding_among_many_questions_is_found() -> None:
 
 def test_with_more_questions_there_are_fewer_shuffles(monkeypatch) -> None:
     sums = simulated(np.random.default_rng(7), (30, 30), scenarios=30)
-    monkeypatch.setattr("voxaudit.stats.speaker_permutations._KEPT", 30 * 2_000)
+    monkeypatch.setattr("voxaudit.stats.permutations._JUDGED", 30 * 2_000)
     assert compared(sums, permutations=None).permutations == 2_000
-    monkeypatch.setattr("voxaudit.stats.speaker_permutations._KEPT", 30)
+    monkeypatch.setattr("voxaudit.stats.permutations._JUDGED", 30)
     assert compared(sums, permutations=None).permutations == 999
 
 

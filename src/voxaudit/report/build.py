@@ -19,6 +19,7 @@ from voxaudit.config import Gates, read_gates
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_short
+from voxaudit.process import give_back_memory
 from voxaudit.registry import unknown
 from voxaudit.render.document import Chapter, Question, Report
 from voxaudit.render.html import render_html
@@ -72,9 +73,7 @@ def build_report(
             cases = stuttered_cases(run.folder / name, chapter.answers[0].detail, room // 2)
             room -= sum(len(one.audio or b"") + len(one.original or b"") for one in cases)
             chapter = replace(chapter, cases=cases)
-        if name == "keywords":  # the last that asks for trials one by one: they would be held to the end
-            for shared in ("trials", "pairs"):
-                run.found.pop(shared, None)
+        give_back_memory()
         took[name] = time.perf_counter() - started
         if chapter is not None:
             chapters.append(chapter)

@@ -36,8 +36,6 @@ from voxaudit.score.pairs import PairEdits
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.permutations import (
-    FEWEST_PERMUTATIONS,
-    PERMUTATIONS,
     Shuffles,
     among,
     equal_tailed,
@@ -46,8 +44,6 @@ from voxaudit.stats.permutations import (
 )
 from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
-_WORK = 1e10  # multiplications: with more cells, groups and speakers there are fewer shuffles
-_KEPT = 64_000_000  # shuffled margins of all questions that are held together: bounds memory
 _BLOCK = 200_000  # sums worked on at a time: what stays in the processor's cache
 _LEAST_ROOM = 0.02  # with less room left nothing can be said relative to it
 
@@ -228,11 +224,9 @@ def compare_groups(
     count = cells.shape[1]
     sizes = np.bincount(group_of, minlength=groups)
     tested = [k for k, couple in enumerate(couples) if sizes[list(couple)].min() >= FEWEST_SPEAKERS]
-    if permutations is None:
-        work = sum(int(sizes[list(couples[k])].sum()) for k in tested) * _MOMENTS * count
-        most = min(_WORK / max(work, 1), _KEPT / max(len(tested) * count, 1))
-        permutations = int(min(max(most, FEWEST_PERMUTATIONS), PERMUTATIONS))
-    shuffles = Shuffles(len(group_of), permutations, seed)
+    shuffles = Shuffles.affordable(len(group_of), len(tested) * count, seed=seed)
+    if permutations is not None:
+        shuffles = replace(shuffles, permutations=permutations)
     results = [_compare_two(cells, group_of, couples[k], shuffles, tau, level) for k in tested]
     values = np.full((6, len(couples), count), np.nan)
     if results:
@@ -242,7 +236,7 @@ def compare_groups(
         # Nothing is surer among others than by itself.
         values[5, tested] = np.fmax(adjusted.reshape(len(tested), count), values[4, tested])
     gap, low, high, in_points, p, p_adjusted = values
-    return Compared(couples, gap, low, high, in_points, p, p_adjusted, permutations)
+    return Compared(couples, gap, low, high, in_points, p, p_adjusted, shuffles.permutations)
 
 
 @dataclass(frozen=True)
@@ -329,7 +323,6 @@ def _compare_two(
     return _Two(scaled, observed, values)
 
 
-_MOMENTS = 15
 _ALIKE = 8  # cells with the same clean speech that are worth working on by themselves
 
 

@@ -190,11 +190,11 @@ def detect(
     for kind in KINDS:
         own = [case for case in found if case[1] == kind]
         rows = np.array([case[0] for case in own], dtype=np.int64)
-        words = np.bincount(rows, [case[4] for case in own], frame.height).astype(np.int64)
+        words = np.bincount(rows, [case[4] for case in own], frame.height).astype(np.int32)
         could = silence if kind == "silence" else ~silence & ~alone if kind == "unsupported" else ~silence
         columns += [
             pl.Series(f"{kind}_words", words),
-            pl.Series(f"{kind}_cases", np.bincount(rows, minlength=frame.height)),
+            pl.Series(f"{kind}_cases", np.bincount(rows, minlength=frame.height).astype(np.int32)),
             pl.Series(f"{kind}_minutes", np.where(could, minutes, 0.0)),
         ]
     notes = []

@@ -227,7 +227,10 @@ def weighed(
         pl.lit(1, pl.Int64).alias("trials"),
         *_counts(frame, parts),
     ).with_columns(
-        **{f"keyword_{what}": pl.sum_horizontal(f"{kind}_{what}" for kind in HEAVY) for what in COUNTED}
+        **{
+            f"keyword_{what}": pl.sum_horizontal(pl.col(f"{kind}_{what}" for kind in HEAVY).cast(pl.Int32))
+            for what in COUNTED
+        }
     )
     return trials, _cases(frame, pairs, matters, errors), _found_terms(frame, parts, weights)
 
@@ -240,9 +243,10 @@ _Parts = Sequence[tuple[IntArray, Pairs, Weighed]]
 def _counts(frame: pl.DataFrame, parts: _Parts) -> Iterator[pl.Series]:
     """Yield what is counted of every class, a column each."""
     for what in COUNTED:
-        table = np.zeros((frame.height, len(CLASSES)), dtype=np.int32)
-        for rows, some, found in parts:
-            table[rows] = getattr(found, what)[some.pair]
+        counts = [getattr(found, what) for _, _, found in parts]
+        table = np.zeros((frame.height, len(CLASSES)), dtype=np.result_type(np.int8, *counts))
+        for (rows, some, _), own in zip(parts, counts, strict=True):
+            table[rows] = own[some.pair]
         yield from (
             pl.Series(f"{kind}_{what}", column.copy()) for kind, column in zip(CLASSES, table.T, strict=True)
         )
