@@ -166,7 +166,7 @@ ENVIRONMENT = {
     "RAY_USE_TLS": "Ray's own: its connections use TLS; voxaudit then only checks that something listens there",
     "RAY_USAGE_STATS_ENABLED": "Ray's own: set to 0 by voxaudit unless you set it, so that Ray reports nothing",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "Ray's own: set to 0 by voxaudit unless you set it",
-    "OPENBLAS_NUM_THREADS": "set to 1 by the statistics commands unless you set it",
+    "OPENBLAS_NUM_THREADS": "set to 1 by the commands unless you set it",
     "COLUMNS": "width of printed tables (default: the terminal's; 160 where output is piped)",
     "ASSEMBLYAI_API_KEY": "key of the engine `assemblyai`",
     "AWS_ACCESS_KEY_ID": "id of the key of the engine `aws`",

@@ -345,8 +345,10 @@ class Scores:
         """Return word errors per row, nan where there are none: the column `errors`, or the sum of its three kinds."""
         if "errors" in self.frame.columns or not set(COUNTS) <= set(self.frame.columns):
             return self.counts("errors")
-        one, two, three = (self.counts(name) for name in COUNTS)
-        return one + two + three
+        errors = self.counts(COUNTS[0])
+        for name in COUNTS[1:]:
+            errors += self.counts(name)
+        return errors
 
     def counts(self, name: str) -> FloatArray:
         """Return a column of counts as floats, nan where there is none; other values are refused with their row."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 def add_arguments(audit: Audit, parser: argparse.ArgumentParser) -> None:
     """Declare the source, a flag for every option of an audit, and how to show the answer."""
-    # The matrices of audits are small: threads would only wait for each other. Set before numpy is loaded.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for index, name in enumerate(audit.source.split()):
         parser.add_argument(
             f"source_{index}",

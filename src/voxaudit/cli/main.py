@@ -47,6 +47,9 @@ _PATH_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EROFS)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 fine, 1 a gate failed, 2 bad input, 70 a defect of ours."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    # Matrices are small here: threads would only wait for each other, and some processors add up otherwise with them.
+    # Set before numpy is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _open_streams()
     if argv is None:
         # Imports make many objects and no garbage: a tenth of a start would go into looking for it.

@@ -37,10 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    import os
-
-    # The matrices here are small: threads would only wait for each other. Set before numpy is loaded.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if args.schema:
         from voxaudit.render.json import schema
 
