@@ -94,11 +94,18 @@ def _with_code(whole: str) -> str:
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return JSON that cannot end the script element it stands in; NaN is null, infinities are words."""
-    separators = None if indent else (",", ":")
-    dumped = json.dumps(_plain(value), ensure_ascii=False, indent=indent, separators=separators, default=str)
+    settings: dict[str, Any] = {"indent": indent, "separators": None if indent else (",", ":"), "default": _other}
+    try:
+        dumped = json.dumps(value, ensure_ascii=False, allow_nan=False, **settings)
+    except ValueError:  # few values are not finite: all are looked through only then
+        dumped = json.dumps(_plain(value), ensure_ascii=False, **settings)
     # Lone surrogates cannot be written as UTF-8; inside a JSON string their escape means the same.
     dumped = re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", dumped)
     return dumped.translate(_IN_SCRIPT)
+
+
+def _other(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -16,15 +16,18 @@ MINUS = "\u2212"
 NUMERIC: tuple[Kind, ...] = ("count", "percent", "points", "ratio", "number", "p")
 
 
+_NO_NUMBERS = (str, type(None), bool, tuple, list)
+
+
 def real(value: Any) -> float | None:
     """Return a value as a float, None where it is no number or NaN; infinities stay."""
     kind = type(value)
-    if kind is str or (
-        kind is not float and kind is not int and (kind is bool or not isinstance(value, Real))
-    ):
-        return None
-    number = float(value)
-    return None if math.isnan(number) else number
+    if kind is not float:
+        # What most cells hold is told by its type: to ask for an abstract one takes longer than all the rest.
+        if kind in _NO_NUMBERS or (kind is not int and not isinstance(value, Real)):
+            return None
+        value = float(value)
+    return None if math.isnan(value) else value
 
 
 def finite(value: Any) -> float | None:
@@ -38,12 +41,12 @@ def shown(value: Any, kind: Kind, *, plain: bool = False) -> str:
 
     `plain` has the signs of a keyboard, for terminals and text files; otherwise minus signs and dashes are typeset.
     """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "-" if plain else NONE
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     number = real(value)
     if number is None or kind == "text":
+        if value is None or (number is None and isinstance(value, float)):
+            return "-" if plain else NONE
+        if isinstance(value, bool):
+            return "yes" if value else "no"
         return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     if math.isinf(number):
         text = "inf" if plain else "∞"
@@ -88,12 +91,12 @@ def with_interval(cell: Cell, kind: Kind, *, plain: bool = False) -> str:
 
 def cell_text(value: Any, column: Column, *, plain: bool = False) -> str:
     """Return what `Table.rows` holds for a column as text: a value, or a value with its limits."""
+    if type(value) is str:
+        return VERDICT_WORDS.get(value, value) if column.name == "verdict" else value
     if isinstance(value, tuple) and (column.low or column.high):
         limits = dict(zip((name for name in (column.low, column.high) if name), value[1:], strict=True))
         cell = Cell(value[0], limits.get(column.low), limits.get(column.high))
         return with_interval(cell, column.kind, plain=plain)
-    if column.name == "verdict" and value in VERDICT_WORDS:
-        return VERDICT_WORDS[value]
     return shown(value, column.kind, plain=plain)
 
 

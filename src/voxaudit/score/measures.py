@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -369,25 +369,27 @@ def measure(
     folder: Path,
     most: int,
     dictionary: str | Path | None,
+    tried: Mapping[str, str],
 ) -> Measured:
     """Measure the texts of a column and the recordings of `segment` (audio, or audio, start and duration).
 
     `about` has one row for each combination of `on`; a measure that the table `known` has as a column of numbers is not
-    made again. `text` is empty and `segment` has nothing where there are none; more recordings than `most` are not
-    opened.
+    made again, nor one of texts that was `tried` in vain (and why). `text` is empty and `segment` has nothing where
+    there are none; more recordings than `most` are not opened.
     """
-    there = [name for name in MEASURE_NAMES if name in known.columns and known[name].count()]
-    if dictionary is not None and "unknown_words" in there:
-        there.remove("unknown_words")  # another word list is asked about
+    # Another word list is asked about with a dictionary.
+    kept = [name for name in MEASURE_NAMES if dictionary is None or name != "unknown_words"]
+    there = [name for name in kept if name in known.columns and known[name].count()]
     sources = {name: "the table's own column" for name in there if known.schema[name].is_numeric()}
-    missing: dict[str, str] = {}
-    if text and about[text].count():
+    missing = {name: tried[name] for name in kept if name in tried and name in MEASURES and name not in there}
+    wanted = [name for name in MEASURES if name not in there and name not in missing]
+    if wanted and text and about[text].count():
         result = text_complexity(about[text].cast(pl.String), dictionary)
-        new = [name for name in MEASURES if name not in there and name not in result.missing]
+        new = [name for name in wanted if name not in result.missing]
         about = about.with_columns(result.table[name].alias(f"#{name}") for name in new)
         sources |= {name: result.sources[name] for name in new}
-        missing |= {name: why for name, why in result.missing.items() if name not in there}
-    elif not any(name in sources for name in MEASURES):
+        missing |= {name: result.missing[name] for name in wanted if name in result.missing}
+    elif not missing and not any(name in sources for name in MEASURES):
         missing[TEXT_PART] = "there are no reference texts (a column `reference`)"
     unreadable = 0
     if "snr" in there:

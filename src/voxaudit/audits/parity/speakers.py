@@ -19,7 +19,7 @@ from voxaudit.audits.scores import COUNTS, Names, Scores, in_several_groups
 from voxaudit.corpus.bands import OTHER, cuts_of, group_names, in_order, is_age, merge_rare
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
-from voxaudit.score.measures import MEASURE_NAMES, Measured, measure
+from voxaudit.score.measures import MEASURE_NAMES, MEASURES, Measured, measure
 from voxaudit.stats.group_means import Plan, Sample
 from voxaudit.stats.speaker_means import MEAN, SUMS, mean_of_recognizers, speaker_means
 from voxaudit.tables import mean_of, require_columns
@@ -293,7 +293,9 @@ def _measure(scores: Scores, recordings: int, dictionary: str | Path | None) -> 
         on = [name for name in (text, *segment) if name]
         about = frame.select(on).unique(maintain_order=True) if on else pl.DataFrame()
     folder = scores.folder or Path()
-    settings: dict[str, Any] = {"folder": folder, "most": recordings, "dictionary": dictionary}
+    told = {name: scores.not_measured(name) for name in MEASURES if name in frame.columns}
+    tried = {name: why for name, why in told.items() if why is not None}
+    settings: dict[str, Any] = {"folder": folder, "most": recordings, "dictionary": dictionary, "tried": tried}
     return measure(about, on, frame, text=text, segment=segment, **settings)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
+
 from voxaudit.answer import Column, Table
 from voxaudit.render.document import VERDICT_WORDS
 from voxaudit.render.escape import Ids, fold, json_text, marked, prose, text, visible
@@ -133,16 +135,23 @@ def _data(table: Table, written: list[list[str]]) -> dict[str, Any]:
         "file": table.id,
         "names": names,
         "columns": [[names.index(column.name), column.kind in NUMERIC] for column in table.columns],
-        "rows": [[_raw(value) for value in row] for row in table.frame.iter_rows()],
+        "rows": list(zip(*(_raw(column) for column in table.frame.fill_nan(None)), strict=True)),
     }
     if len(written) > PAGE:
         data["shown"] = written
     return data
 
 
-def _raw(value: Any) -> Any:
+def _raw(column: pl.Series) -> list[Any]:
+    """Return values as JSON holds them: those of columns that hold no single numbers or texts one by one."""
+    values = column.to_list()
+    kind = column.dtype
+    return values if kind.is_integer() or kind.is_float() or kind == pl.String else list(map(_plain, values))
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return [_raw(item) for item in value]
+        return [_plain(item) for item in value]
     if value is None or isinstance(value, bool | int | str):
         return value
     number = real(value)
