@@ -94,7 +94,11 @@ def _with_code(whole: str) -> str:
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return JSON that cannot end the script element it stands in; NaN is null, infinities are words."""
-    settings: dict[str, Any] = {"indent": indent, "separators": None if indent else (",", ":"), "default": _other}
+    settings: dict[str, Any] = {
+        "indent": indent,
+        "separators": None if indent else (",", ":"),
+        "default": _other,
+    }
     try:
         dumped = json.dumps(value, ensure_ascii=False, allow_nan=False, **settings)
     except ValueError:  # few values are not finite: all are looked through only then

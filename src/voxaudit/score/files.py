@@ -17,8 +17,7 @@ from voxaudit.corpus.nist import read_trn
 from voxaudit.corpus.read import TIMED, is_timed, read_timed
 from voxaudit.corpus.text_files import read_column
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.score.normalize import Normalizer
-from voxaudit.score.table import SCORE_COLUMNS, attribute_names, score_columns
+from voxaudit.score.table import SCORE_COLUMNS, attribute_names
 from voxaudit.tables import ENDINGS, read_table, require_columns
 
 Missing = Literal["error", "empty", "skip"]
@@ -278,21 +277,24 @@ def _some(ids: pl.Series) -> str:
 
 
 def scores_of(
-    pairs: Pairs, normalizer: str | Normalizer, *, recognizer: str = "recognizer", speaker: str | None = None
+    counts: pl.DataFrame,
+    ids: pl.Series,
+    about: pl.DataFrame,
+    *,
+    recognizer: str = "recognizer",
+    speaker: str | None = None,
 ) -> pl.DataFrame:
-    """Return a `scores` table of pairs: one row each, the files' other columns as attributes.
+    """Return a `scores` table of counted pairs: one row each, the files' other columns (`about`) as attributes.
 
     `speaker` names their column of speakers, else it is found by its usual names; without one, speakers are unknown.
     Columns `scenario` and `recognizer` of the files are kept; else all is clean speech heard by `recognizer`.
     """
-    counts = score_columns(pairs.references, pairs.hypotheses, normalizer)
-    about = pairs.columns
     usual = {column.lower(): column for column in reversed(about.columns)}
     column = speaker or next((usual[name] for name in USUAL_NAMES["speaker"] if name in usual), None)
-    size = len(pairs)
+    size = len(ids)
     trial = pl.DataFrame(
         {
-            "utterance": pairs.ids.cast(pl.String),
+            "utterance": ids.cast(pl.String),
             "speaker": about[column].cast(pl.String)
             if column
             else pl.repeat(None, size, dtype=pl.String, eager=True),

@@ -295,7 +295,12 @@ def _measure(scores: Scores, recordings: int, dictionary: str | Path | None) -> 
     folder = scores.folder or Path()
     told = {name: scores.not_measured(name) for name in MEASURES if name in frame.columns}
     tried = {name: why for name, why in told.items() if why is not None}
-    settings: dict[str, Any] = {"folder": folder, "most": recordings, "dictionary": dictionary, "tried": tried}
+    settings: dict[str, Any] = {
+        "folder": folder,
+        "most": recordings,
+        "dictionary": dictionary,
+        "tried": tried,
+    }
     return measure(about, on, frame, text=text, segment=segment, **settings)
 
 

@@ -21,7 +21,7 @@ from voxaudit.score.files import Missing, Pairs, read_pairs, scores_of
 from voxaudit.score.normalize import UNSPACED, Normalizer, count_unspaced, normalize_column
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.score.show import alignment_block
-from voxaudit.score.table import total
+from voxaudit.score.table import score_columns, total
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.tables import require_columns, write_table
 from voxaudit.wording import counted, percent_interval
@@ -89,18 +89,20 @@ def score_files(
     split = [by] if isinstance(by, str) else list(by)
     speaker = names.get("speaker")
     require_columns(pairs.columns, [*split, *([speaker] if speaker else [])], str(references))
-    frame = scores_of(pairs, chosen, recognizer=name, speaker=speaker)
+    counts = score_columns(pairs.references, pairs.hypotheses, chosen)
+    notes = [*(Note("pairs", text) for text in pairs.notes), *_unspaced(pairs, chosen.id)]
+    worst = _alignments(pairs, chosen, counts, alignments)
+    some, more = pairs.sample(SENSITIVITY_ROWS), pairs.sample(EDIT_ROWS)
+    ids, about = pairs.ids, pairs.columns
+    del pairs  # half of the memory, given back before a table of trials takes as much
+    frame = scores_of(counts, ids, about, recognizer=name, speaker=speaker)
     table = Scores(frame, str(references))
     if scores is not None:
         _write(table.frame, Path(scores))
-    notes = [*(Note("pairs", text) for text in pairs.notes), *_unspaced(pairs, chosen.id)]
     wordless = int((frame["words"] == 0).sum())
     if wordless:
         text = f"{counted(wordless, 'reference')} without words: what was heard there counts as insertions"
         notes.append(Note("wordless", text, {"utterances": wordless}))
-    worst = _alignments(pairs, chosen, frame, alignments)
-    some, more = pairs.sample(SENSITIVITY_ROWS), pairs.sample(EDIT_ROWS)
-    del pairs  # half of the memory, given back by the time that intervals take as much
     rates = normalizer_sensitivity(some.references, some.hypotheses, chosen.id)
     frequent = _frequent(more, chosen, frame.height)
     finding, why = _finding(table)
@@ -244,16 +246,16 @@ def _normalizers(rates: Sequence[NormalizerRate], utterances: int) -> Table:
     return tabulate("normalizers", title, [asdict(rate) for rate in rates], columns)
 
 
-def _alignments(pairs: Pairs, rule: Normalizer, frame: pl.DataFrame, number: int) -> list[Table]:
+def _alignments(pairs: Pairs, rule: Normalizer, counts: pl.DataFrame, number: int) -> list[Table]:
     """Return the worst utterances, each as the lines of its alignment."""
     if not number:
         return []
-    errors = frame["substitutions"] + frame["deletions"] + frame["insertions"]
+    errors = counts["substitutions"] + counts["deletions"] + counts["insertions"]
     rows = []
     for index in errors.arg_sort(descending=True).head(number).to_list():
         if not errors[index]:
             continue
-        head = f"{errors[index]} errors, {frame['words'][index]} words"
+        head = f"{errors[index]} errors, {counts['words'][index]} words"
         about = {"utterance": str(pairs.ids[index]), "reference": pairs.references[index]}
         about["hypothesis"] = pairs.hypotheses[index]
         edits = align_words(rule(about["reference"]), rule(about["hypothesis"]))
