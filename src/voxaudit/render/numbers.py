@@ -91,8 +91,10 @@ def with_interval(cell: Cell, kind: Kind, *, plain: bool = False) -> str:
 
 def cell_text(value: Any, column: Column, *, plain: bool = False) -> str:
     """Return what `Table.rows` holds for a column as text: a value, or a value with its limits."""
-    if type(value) is str:
-        return VERDICT_WORDS.get(value, value) if column.name == "verdict" else value
+    if column.name == "verdict" and value in VERDICT_WORDS:
+        return VERDICT_WORDS[value]
+    if isinstance(value, str):
+        return value
     if isinstance(value, tuple) and (column.low or column.high):
         limits = dict(zip((name for name in (column.low, column.high) if name), value[1:], strict=True))
         cell = Cell(value[0], limits.get(column.low), limits.get(column.high))
