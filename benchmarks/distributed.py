@@ -1,7 +1,8 @@
-"""A trial on Ray: what it costs beside local processes, with a recognizer that answers at once.
+"""A trial on Ray: what it costs beside local processes, with a recognizer that answers at once or after 0.1 s.
 
-Two workers, two replicas, clips of 0.1 s. Each is timed with few trials and with many: the difference is the cost of a
-trial, the rest is the start. The start of the cluster itself is not counted. The tables of both must be equal.
+Two workers, two replicas, clips of 0.1 s. Where answers come at once each is timed with few trials and with many: the
+difference is the cost of a trial, the rest is the start. The start of the cluster itself is not counted. The tables of
+both must be equal.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from benchmarks.run import instant_corpus, instant_run
 from voxaudit.run.cluster import import_ray
 
 FEW = 200
+SLOW = 0.1
+"""Seconds that a trial takes where the recognizer does not answer at once."""
 
 
 def measure(settings: Settings) -> Iterator[Row]:
-    trials = settings.pick(1_000, 10_000, 20_000)
-    what = f"{trials:,} trials of 0.1 s, two workers"
+    trials, slow = settings.pick((1_000, 20), (10_000, 400), (20_000, 10_000))
+    what = f"{trials:,} trials, a recognizer that answers at once, two workers"
     if missing := absent("ray"):
         yield skipped(what, "wall us per trial", "ray", missing)
         return
@@ -36,9 +39,16 @@ def measure(settings: Settings) -> Iterator[Row]:
                 for name, corpus in (("few", few), ("many", many))
             }
             found = race(calls, settings.pick(1, 3), warm=False)
+            slowly = instant_corpus(Path(home), slow)
+            calls = {
+                executor: partial(instant_run, slowly, executor, seconds=SLOW)
+                for executor in ("local", "ray")
+            }
+            waited = race(calls, 1, warm=False)
     finally:
         ray.shutdown()
-    if not found["local many"][0].value.equals(found["ray many"][0].value):
+    tables = (found["local many"], found["ray many"]), (waited["local"], waited["ray"])
+    if not all(local[0].value.equals(ray[0].value) for local, ray in tables):
         raise ValueError("the tables of Ray and of local processes differ")
     cost = {
         executor: [
@@ -56,6 +66,14 @@ def measure(settings: Settings) -> Iterator[Row]:
         "wall s",
         [one.wall for one in found["ray few"]],
         [one.wall for one in found["local few"]],
+        peer=peer,
+        kind="floor",
+    )
+    yield row_of(
+        f"{named('ray')}: {slow:,} trials that take {SLOW} s each, two workers",
+        "wall s",
+        [one.wall for one in waited["ray"]],
+        [one.wall for one in waited["local"]],
         peer=peer,
         kind="floor",
     )

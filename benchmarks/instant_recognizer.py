@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,9 +14,15 @@ from voxaudit.recognize.base import Transcript
 class Instant:
     rate: int | None = None
     batch_size: int = 1
+    seconds: float = 0.0
+    """What a trial takes, where it is not to be answered at once."""
 
     def fingerprint(self) -> dict[str, str]:
         return {"engine": "instant"}
 
     def load(self) -> Callable[[Sequence[Audio]], list[Transcript]]:
-        return lambda batch: [Transcript("one two three") for _ in batch]
+        def transcribe(batch: Sequence[Audio]) -> list[Transcript]:
+            time.sleep(self.seconds * len(batch))
+            return [Transcript("one two three") for _ in batch]
+
+        return transcribe

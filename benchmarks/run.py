@@ -86,10 +86,10 @@ def instant_corpus(folder: Path, count: int) -> Corpus:
     return Corpus(name="instant", format="manifest", table=table, source="instant")
 
 
-def instant_run(corpus: Corpus, executor: str = "local") -> pl.DataFrame:
-    """Hear a corpus with a recognizer that answers at once, two workers; return the transcripts."""
+def instant_run(corpus: Corpus, executor: str = "local", seconds: float = 0.0) -> pl.DataFrame:
+    """Hear a corpus with a recognizer that answers at once, or after so long; two workers. Return the transcripts."""
     with tempfile.TemporaryDirectory() as out:
-        hearing = {"instant": Instant()}
+        hearing = {"instant": Instant(seconds=seconds)}
         run = run_trials(
             corpus, hearing, [], out=out, workers=2, cache=False, progress=False, executor=executor
         )
