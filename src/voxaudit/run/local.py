@@ -29,8 +29,8 @@ LOAD_TIMEOUT = 600.0
 TOGETHER = 0.2
 """Seconds for which answers are handed over together: to keep each by itself costs more than many take to make."""
 NAP = 0.005
-"""Seconds after an answer that had to be waited for in which nobody listens: quick ones then wake the driver together,
-and the last of a chunk waits no longer than this."""
+"""Seconds that an answer which had to be waited for waits for others, if more are to come: quick ones then wake the
+driver together. The last of a chunk waits no longer than this."""
 AT_ONCE = 1e-4
 """Seconds that it takes, at most, to read an answer that is already there."""
 
@@ -149,14 +149,12 @@ class Pool:
         elif message is None or isinstance(message, StrangerError):
             if self._hopeless is None:  # else it said goodbye already
                 self._died(worker, message, outcomes)
-        elif not all(identity in worker.pending for identity, *_ in message):
+        elif not all(answer[0] in worker.pending for answer in message):
             self._replace(worker, self._batch, "recognizer: its process answered for another trial", outcomes)
         else:
             self._answered(worker, message, outcomes)
 
-    def _answered(
-        self, worker: _Worker, answers: list[tuple[Any, ...]], outcomes: list[Outcome]
-    ) -> None:
+    def _answered(self, worker: _Worker, answers: list[tuple[Any, ...]], outcomes: list[Outcome]) -> None:
         exhausted = False
         for identity, transcript, seconds, failure, again, spent in answers:
             attempt = worker.pending.pop(identity)
@@ -233,9 +231,10 @@ def _listen(worker: _Worker, events: queue.SimpleQueue[tuple[_Worker, Any]]) -> 
     try:
         while True:
             start = time.monotonic()
-            events.put((worker, worker.child.receive()))
-            if time.monotonic() - start > AT_ONCE:
+            message = worker.child.receive()
+            if len(worker.pending) > 1 and time.monotonic() - start > AT_ONCE:
                 time.sleep(NAP)
+            events.put((worker, message))
     except StrangerError as error:
         events.put((worker, error))
     except Exception:  # end of file, or half a message from a process that was killed while it wrote
