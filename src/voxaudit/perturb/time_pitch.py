@@ -216,9 +216,10 @@ def _sinc_matrix(
     reach = int(ZEROS / band) + 1
     place = np.arange(outputs)[:, None] * inputs
     index = place // outputs + np.arange(2 * reach + 2)
-    position = ((index - reach) * outputs - place) / outputs * band
-    window = np.where(np.abs(position) < ZEROS, np.cos(position * np.pi / (2 * ZEROS)) ** 2, 0.0)
-    taps = (band * np.sinc(position) * window).astype(precision)
+    # Every multiple of 1 / outputs is met once on either side of 0, where g is the same: half is computed.
+    position = np.arange((reach + 1) * outputs + 1) / outputs * band
+    window = np.where(position < ZEROS, np.cos(position * np.pi / (2 * ZEROS)) ** 2, 0.0)
+    taps = (band * np.sinc(position) * window).astype(precision)[np.abs((index - reach) * outputs - place)]
     width = int(index[-1, -1]) + 1
     if outputs <= DENSE:
         dense = np.zeros((outputs, width), precision)

@@ -20,7 +20,7 @@ from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.backlog import Attempt, Backlog
 from voxaudit.run.budget import is_remote
 from voxaudit.run.trial import Outcome, Trial
-from voxaudit.run.worker import Heard, Job, Ready, Unusable
+from voxaudit.run.worker import Job, Ready, Unusable
 from voxaudit.tables import appended
 
 DEATHS_WHILE_LOADING = 3
@@ -29,8 +29,8 @@ LOAD_TIMEOUT = 600.0
 TOGETHER = 0.2
 """Seconds for which answers are handed over together: to keep each by itself costs more than many take to make."""
 NAP = 0.005
-"""Seconds after an answer that had to be waited for in which nobody listens: quick ones then wake the driver together,
-and the last of a chunk waits no longer than this."""
+"""Seconds that an answer which had to be waited for waits for others, if more are to come: quick ones then wake the
+driver together. The last of a chunk waits no longer than this."""
 AT_ONCE = 1e-4
 """Seconds that it takes, at most, to read an answer that is already there."""
 
@@ -38,7 +38,7 @@ AT_ONCE = 1e-4
 @dataclass(eq=False)
 class _Worker:
     child: Child
-    pending: dict[Trial, Attempt] = field(default_factory=dict)
+    pending: dict[tuple[str, str, bytes], Attempt] = field(default_factory=dict)
     ready: bool = False
     deadline: float = 0.0
 
@@ -59,7 +59,7 @@ class Pool:
         self._together = 0.0 if is_remote(job.recognizer) else TOGETHER  # what is paid for is kept at once
         self._options = options
         self._log = log
-        self._events: queue.Queue[tuple[_Worker, Any]] = queue.Queue()
+        self._events: queue.SimpleQueue[tuple[_Worker, Any]] = queue.SimpleQueue()
         self._workers: list[_Worker] = []
         self._loading_deaths = 0
         self._hopeless: RecognizerError | None = None  # raised once what was heard so far is handed over
@@ -111,7 +111,7 @@ class Pool:
         """Give every free worker its next chunk; start workers while there is work for them."""
         for worker in self._workers:
             if worker.ready and not worker.pending and (chunk := self._backlog.next_chunk()):
-                worker.pending.update((attempt.trial, attempt) for attempt in chunk)
+                worker.pending.update((attempt.trial.identity, attempt) for attempt in chunk)
                 worker.deadline = self._trial_deadline(worker)
                 worker.child.send([attempt.trial for attempt in chunk])
         while len(self._workers) < self._options.processes:
@@ -149,22 +149,24 @@ class Pool:
         elif message is None or isinstance(message, StrangerError):
             if self._hopeless is None:  # else it said goodbye already
                 self._died(worker, message, outcomes)
-        elif not all(heard.trial in worker.pending for heard in message):
+        elif not all(answer[0] in worker.pending for answer in message):
             self._replace(worker, self._batch, "recognizer: its process answered for another trial", outcomes)
         else:
             self._answered(worker, message, outcomes)
 
-    def _answered(self, worker: _Worker, answers: list[Heard], outcomes: list[Outcome]) -> None:
-        for heard in answers:
-            attempt = worker.pending.pop(heard.trial)
-            tries = max(self._options.retries, 1) if heard.spent else self._options.retries
-            if heard.failure is not None and heard.again and attempt.failures < tries:
+    def _answered(self, worker: _Worker, answers: list[tuple[Any, ...]], outcomes: list[Outcome]) -> None:
+        exhausted = False
+        for identity, transcript, seconds, failure, again, spent in answers:
+            attempt = worker.pending.pop(identity)
+            tries = max(self._options.retries, 1) if spent else self._options.retries
+            if failure is not None and again and attempt.failures < tries:
                 self._backlog.try_again(attempt, failed=True)
             else:
-                outcomes.append(Outcome(attempt.trial, heard.transcript, heard.seconds, heard.failure))
-            self._backlog.measure(heard.seconds)
+                outcomes.append(Outcome(attempt.trial, transcript, seconds, failure))
+            self._backlog.measure(seconds)
+            exhausted |= spent
         worker.deadline = self._trial_deadline(worker)
-        if any(heard.spent for heard in answers):
+        if exhausted:
             self._replace(worker, suspects=0, reason="", outcomes=outcomes)
 
     def _died(self, worker: _Worker, stranger: StrangerError | None, outcomes: list[Outcome]) -> None:
@@ -225,13 +227,14 @@ class Pool:
         self._workers.clear()
 
 
-def _listen(worker: _Worker, events: queue.Queue[tuple[_Worker, Any]]) -> None:
+def _listen(worker: _Worker, events: queue.SimpleQueue[tuple[_Worker, Any]]) -> None:
     try:
         while True:
             start = time.monotonic()
-            events.put((worker, worker.child.receive()))
-            if time.monotonic() - start > AT_ONCE:
+            message = worker.child.receive()
+            if len(worker.pending) > 1 and time.monotonic() - start > AT_ONCE:
                 time.sleep(NAP)
+            events.put((worker, message))
     except StrangerError as error:
         events.put((worker, error))
     except Exception:  # end of file, or half a message from a process that was killed while it wrote
