@@ -99,6 +99,8 @@ def run_one(
         command += [] if settings.size == "usual" else [f"--{settings.size}"]
         command += ["--audio", str(settings.audio)] if settings.audio else []
         environment = {**os.environ, **ONE_THREAD}
+        # Who installs a package has its bytecode: without it every process would compile the sources again.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         spent = took(lambda: ended(command, environment))
         text = out.read_text("utf-8") if out.is_file() else ""
         # What was killed may have left half a line.

@@ -5,7 +5,6 @@ Beside each what Python needs to import numpy and polars, below which no command
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -56,8 +55,7 @@ def commands() -> dict[str, list[str]]:
 
 def call(arguments: Sequence[str], folder: Path) -> None:
     """Run a program that must come to its end without a complaint."""
-    allowed = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run(arguments, cwd=folder, env=allowed, capture_output=True, text=True)
+    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(arguments)}: {done.stderr.strip()[-400:]}")
 
