@@ -306,7 +306,8 @@ def _people(table: pl.DataFrame) -> pl.DataFrame:
     """
     scenario = pl.col("scenario").cast(pl.String)
     role = scenario.str.split(":").list.first()
-    people = table.group_by("home", "speaker").agg(clean=(scenario == CLEAN).any(), role=role.min())
+    heard = table.select("home", "speaker", "scenario").unique()
+    people = heard.group_by("home", "speaker").agg(clean=(scenario == CLEAN).any(), role=role.min())
     people = people.sort(pl.col("home", "speaker").cast(pl.String), nulls_last=True)
     stratum = pl.when(pl.col("clean")).then(pl.lit(CLEAN)).otherwise(pl.col("role"))
     return people.with_row_index("person").with_columns(
