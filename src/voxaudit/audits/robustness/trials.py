@@ -21,7 +21,7 @@ from voxaudit.registry import unknown
 from voxaudit.score.table import TRIAL_COLUMNS
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.stats.unseen import MOST
-from voxaudit.tables import as_frame, mean_of, read_table, require_columns, require_single, total
+from voxaudit.tables import added, as_frame, mean_of, read_table, require_columns, require_single, total
 from voxaudit.wording import MISSING, listed
 
 COUNTS = ("errors", "words", "character_errors", "characters")
@@ -91,7 +91,7 @@ class Trials:
             # Nobody is everybody: a speaker without a name gives no interval.
             person=pl.when(~pl.col("person").is_in(list(self.unnamed))).then(pl.col("person")),
         )
-        sums = table.group_by(by).agg(total("utterances", "errors", per))
+        sums = table.group_by(by).agg(added(table, "utterances", "errors", per))
         limits = rate_intervals(
             table,
             by,
