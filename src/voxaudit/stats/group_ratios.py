@@ -826,13 +826,15 @@ class _Guards:
 
     def __init__(self, parts: Sequence[Rates]) -> None:
         known = [(one.ratio(), *one._guard_parts) for one in parts]
-        self._parts = np.hstack([np.stack([ratio, log, *sides, both]) for ratio, log, sides, both in known])
+        self._parts: FloatArray = np.hstack(
+            [np.stack([ratio, log, *sides, both]) for ratio, log, sides, both in known]
+        )
 
     def ratio(self) -> FloatArray:
-        return self._parts[0]
+        return np.asarray(self._parts[0])
 
     def center(self) -> FloatArray:
-        return self._parts[1]
+        return np.asarray(self._parts[1])
 
     def guard(self, ratio: FloatArray, cells: IntArray) -> FloatArray:
         log, *others = self._parts[1:, cells]

@@ -850,7 +850,7 @@ def _compare(
         sums = side.select("person", number, pl.col("errors", "words").fill_null(0.0)).drop_nulls("number")
         cell = sums["person"].to_numpy() * len(shared) + sums["number"].to_numpy()
         errors, words = (
-            np.bincount(cell, sums[name].to_numpy(), math.prod(shape)).reshape(shape)
+            np.bincount(cell, sums[name].to_numpy(), math.prod(shape)).astype(np.float64).reshape(shape)
             for name in ("errors", "words")
         )
         rates = as_one_rate(errors, words, weights)
@@ -903,8 +903,6 @@ def _judge(
             for place in np.flatnonzero(level & np.isfinite(ratio)):
                 one.rows[place] |= {name: math.log2(ratio[place]), f"{prefix}verdict": "refused"}
             cells = np.flatnonzero(level & np.isfinite(ratio) & one.enough[int(name != "lwerr")])
-            # Counts are summed in half the time of fractions, those of means, which follow.
-            cells = np.array(sorted(cells, key=lambda cell: one.rows[cell]["level"] != "scenario"), dtype=int)
             if len(cells):
                 asked.append((one, cells))
                 some += [one.rows[place] for place in cells]
