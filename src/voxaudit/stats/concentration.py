@@ -64,9 +64,9 @@ def concentration(
         )
         .sort("_row")
     )
-    if speaker in table.columns:
-        if sums is None:
-            sums = table.group_by([*by, speaker]).agg(added(table, errors))
+    if sums is None and speaker in table.columns:
+        sums = table.group_by([*by, speaker]).agg(added(table, errors))
+    if sums is not None:
         people = sums.filter(pl.col(speaker).is_not_null()).rename({errors: "_own"})
         top = pl.col("_own").max()
         people = people.group_by(by).agg(

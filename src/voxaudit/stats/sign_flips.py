@@ -296,17 +296,19 @@ class _Flipped:
 
     def __init__(self, whole: FloatArray, part: FloatArray, words: FloatArray, flips: int, seed: int) -> None:
         together = np.hstack([whole, part, whole * words, part * words])
-        self._sums = np.split(_signed_sums(together, flips, seed), 4, axis=1)
+        # A slice's draws lie side by side: numpy is quickest along what is long.
+        self._sums = np.split(np.ascontiguousarray(_signed_sums(together, flips, seed).T), 4)
         self._squares = [
-            (one * other).sum(axis=0) for one, other in ((whole, whole), (whole, part), (part, part))
+            (one * other).sum(axis=0)[:, None] for one, other in ((whole, whole), (whole, part), (part, part))
         ]
-        self._words_square = (words**2).sum(axis=0)
-        self._total = words.sum(axis=0)
-        self._scale = _scale(words)
+        self._words_square = (words**2).sum(axis=0)[:, None]
+        self._total = words.sum(axis=0)[:, None]
+        self._scale = _scale(words)[:, None]
 
     def statistics(self, value: float | FloatArray) -> FloatArray:
         """Return a matrix draws x slices; the first row is what was observed."""
         whole, part, whole_crossed, part_crossed = self._sums
+        value = np.reshape(value, (-1, 1))
         top = whole - value * part
         # Changes that cancel leave rounding, which a spread of nearly 0 would make look large.
         top[np.abs(top) < 1e-9] = 0.0
@@ -325,7 +327,7 @@ class _Flipped:
             # Without any spread a change is beyond doubt, and no change is 0.
             flat |= ~(self._scale * self._total > 0.0)
             found[flat] = np.where(ratio[flat] == 0.0, 0.0, np.copysign(np.inf, ratio[flat]))
-            return np.asarray(found)
+            return np.asarray(found.T)
 
     def tail(self, value: FloatArray, sign: float) -> FloatArray:
         """Return the share of flips that are as far above (`sign` 1) or below (-1) as what was observed."""

@@ -356,7 +356,7 @@ class _Moments:
         with np.errstate(invalid="ignore", divide="ignore"):
             center, clean = ((one.sum(axis=1) / of.sum(axis=1))[:, None] for one, of in ((a, w), (c, v)))
         a, w, c, v = a - w * center, _once(w), _once(c - v * clean), _once(v)
-        heard = (w + v > 0.0).astype(np.float64)
+        heard = _once((w + v > 0.0).astype(np.float64))
         parts = [a, w, c, v, a * a, a * w, w * w, c * c, c * v, v * v, a * c, a * v, w * c, w * v, heard]
         return cls(np.vstack(parts), np.cumsum([len(part) for part in parts]), (center, _once(clean)))
 

@@ -22,7 +22,7 @@ from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample, by_people
 from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.rates import Pulls, limits_of, mean_of, pulls
 from voxaudit.stats.unseen import without_errors
-from voxaudit.tables import total
+from voxaudit.tables import added
 
 MEASURES = ("wer", "cer", "werd", "nwer", "nwerd")
 
@@ -108,7 +108,7 @@ def build_cells(trials: Trials, recognizer: str, resample: Resample) -> list[Cel
     lost = rows.filter(pl.col("paired") & ~twin).group_by(cell).agg(left_out=pl.len())
     counts = (*COUNTS, "clean_errors", "clean_words")
     heard = (pl.col("words") > 0).sum().cast(pl.Float64)
-    sums = kept.group_by([*cell, "person"]).agg(total(*counts), utterances=pl.len(), heard=heard)
+    sums = kept.group_by([*cell, "person"]).agg(added(kept, *counts), utterances=pl.len(), heard=heard)
     keys = sums.group_by(cell).agg(
         pl.col("utterances", "heard").sum(), squares=pl.col("heard").pow(2).sum(), speakers=pl.len()
     )

@@ -29,7 +29,7 @@ from voxaudit.corpus import base_language
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import ALL, ATTACKED, Setting, by_harshness, climb, group_scenarios
 from voxaudit.score.quality.difficulty import average, difficulties_drawn
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample, by_people
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.concentration import concentration
 from voxaudit.stats.group_ratios import CHANGE, RATE, Judged, Rates, judge
@@ -38,7 +38,7 @@ from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.permutations import LEVEL, Shuffles
 from voxaudit.stats.sign_flips import fallback, sign_flips
 from voxaudit.stats.theil_sen import pareto_front, theil_sen
-from voxaudit.tables import mean_of, total
+from voxaudit.tables import added, mean_of, total
 from voxaudit.wording import counted, listed
 
 GROWS, FALLS, FLAT, FEW = "grows", "falls", "no trend shown", "too few speakers"
@@ -168,14 +168,17 @@ def measure_robustness(
     unrelated = found.correlate(facts, measure if published is None else "werd", published is not None)
     beside = found.stand_beside(published)
     inserted, unfit = inserted_words(trials, confidence=confidence)
-    found.rows["groups"], refused = group_rows(trials, reference or {}, confidence=confidence, seed=seed)
+    sums = {attribute: _group_sums(trials, attribute) for attribute in trials.groups}
+    found.rows["groups"], refused = group_rows(
+        trials, sums, reference or {}, confidence=confidence, seed=seed
+    )
     found.refusals += refused
     labels = {**dict.fromkeys(COLUMNS, found.labels), **dict.fromkeys(("corpora", "groups"), trials.unit)}
     labels |= dict.fromkeys(("correlates", "families", "within", "pareto"), found.labels[1:])
     return Robustness(
         measure=measure,
         **{name: _frame(name, labels[name], rows) for name, rows in found.rows.items()},
-        group_rates=group_rates(trials, confidence=confidence),
+        group_rates=group_rates(trials, sums, confidence=confidence),
         concentration=where_errors_are(trials, found.labels),
         inserted=inserted,
         published=beside,
@@ -192,15 +195,12 @@ def where_errors_are(trials: Trials, labels: Sequence[str]) -> pl.DataFrame:
     """Return where the errors of every scenario with speech are: `labels`, scenario, counts and shares."""
     by = [*labels, "scenario"]
     rows = trials.spoken.clear() if trials.summed else trials.spoken
-    table = trials.utterance_means(rows).join(
-        trials.people.select("person", "speaker"), on="person", how="left"
-    )
-    table = table.with_columns(pl.col(by).cast(pl.String))
-    known = pl.col("speaker").is_not_null()
-    counts = table.group_by(by).agg(
-        pl.col("errors").sum(), utterances=pl.len(), speakers=pl.col("person").filter(known).n_unique()
-    )
-    return counts.join(concentration(table, by), on=by).sort(by)
+    table = trials.utterance_means(rows)
+    people = table.group_by(*by, "person").agg(added(table, "errors"), utterances=pl.len())
+    people = people.join(trials.people.select("person", "speaker"), on="person", how="left")
+    counts = people.group_by(by).agg(pl.col("errors", "utterances").sum(), speakers=pl.col("speaker").count())
+    found = counts.join(concentration(table, by, sums=people), on=by)
+    return found.with_columns(pl.col(by).cast(pl.String)).sort(by)
 
 
 def _measured_again(
@@ -718,9 +718,14 @@ class _Compared:
 
 
 def group_rows(
-    trials: Trials, reference: Mapping[str, str], *, confidence: float, seed: int
+    trials: Trials,
+    sums: Mapping[str, pl.DataFrame],
+    reference: Mapping[str, str],
+    *,
+    confidence: float,
+    seed: int,
 ) -> tuple[Rows, list[Refusal]]:
-    """Return LWERR rows of all attributes, and what was refused.
+    """Return LWERR rows of all attributes (`sums` by speaker, of each), and what was refused.
 
     `LWERR = log2(WER of a group / WER of the other)` (SRB Eq. 5). Groups are divided by the `reference` of their
     attribute; without one, of two groups the first by name by the second, of more, each by all others together. Above
@@ -731,23 +736,22 @@ def group_rows(
     refusals: list[Refusal] = []
     rows: Rows = []
     compared: list[_Compared] = []
-    for attribute in trials.groups:
-        some, refused = _group_sides(trials, attribute, reference.get(attribute))
+    for attribute, own in sums.items():
+        some, refused = _group_sides(trials, attribute, own, reference.get(attribute))
         compared += some
         refusals += refused
         labels = [*trials.unit, "group"]
-        own = [row for one in some for row in one.rows]
-        rows += sorted(own, key=lambda row: str([row[label] for label in labels]))
+        judged = [row for one in some for row in one.rows]
+        rows += sorted(judged, key=lambda row: str([row[label] for label in labels]))
     for name, coefficients in (("lwerr", RATE), ("change", CHANGE)):
         _judge(compared, name, coefficients, trials.people.height, confidence, seed)
     return rows, refusals
 
 
 def _group_sides(
-    trials: Trials, attribute: str, reference: str | None
+    trials: Trials, attribute: str, sums: pl.DataFrame, reference: str | None
 ) -> tuple[list[_Compared], list[Refusal]]:
     """Return what is to be compared by an attribute, the recognizers of a pair of groups together; and refusals."""
-    sums = _group_sums(trials, attribute)
     parts: dict[tuple[str, ...], list[_Compared]] = {}
     refusals: dict[tuple[str, str], Refusal] = {}
     for key, part in sorted(sums.group_by(trials.unit), key=lambda item: str(item[0])):
@@ -832,22 +836,23 @@ def _compare(
     Those are the means in which one side has no errors, which have no ratio and no row, and those in which fewer than
     five people of a side were heard, which have a row without a verdict.
     """
-    shared = sorted(set(ours["scenario"].to_list()) & set(theirs["scenario"].to_list()))
+    shared = sorted(set(ours["scenario"].unique()) & set(theirs["scenario"].unique()))
     single = dict(zip(shared, np.eye(len(shared)), strict=True))
     means = [("scenario", name, weights) for name, weights in single.items()]
     averaged = climb(single, trials.settings, lambda _level, _name, parts: np.mean(parts, axis=0))
     means += [one for one in averaged if one[0] != "perturbation"]
     weights = np.array([one for *_, one in means]).reshape(len(means), len(shared)).T
-    places = pl.DataFrame({"scenario": shared}, schema={"scenario": pl.String}).with_row_index("_condition")
+    number = pl.col("scenario").cast(pl.Enum(shared), strict=False).to_physical().alias("number")
+    shape = trials.people.height, len(shared)
     clean = shared.index(CLEAN) if CLEAN in shared else None
     sides, enough = [], np.ones((2, len(means)), dtype=bool)
     for side in (ours, theirs):
-        sums = (
-            side.join(places, on="scenario")
-            .group_by("_condition", _speaker="person")
-            .agg(total("errors", "words"))
+        sums = side.select("person", number, pl.col("errors", "words").fill_null(0.0)).drop_nulls("number")
+        cell = sums["person"].to_numpy() * len(shared) + sums["number"].to_numpy()
+        errors, words = (
+            np.bincount(cell, sums[name].to_numpy(), math.prod(shape)).astype(np.float64).reshape(shape)
+            for name in ("errors", "words")
         )
-        errors, words = by_people(sums, ("errors", "words"), len(shared), trials.people.height)
         rates = as_one_rate(errors, words, weights)
         since = np.full_like(rates, np.nan)
         if clean is not None:
@@ -926,17 +931,17 @@ def _log2(ratio: float | None) -> float | None:
     return math.log2(ratio) if ratio is not None and 0.0 < ratio < math.inf else None
 
 
-def group_rates(trials: Trials, *, confidence: float) -> pl.DataFrame:
-    """Return the error rate of every group of every attribute, by recognizer (and place) and scenario.
+def group_rates(trials: Trials, sums: Mapping[str, pl.DataFrame], *, confidence: float) -> pl.DataFrame:
+    """Return error rates by attribute, group, recognizer (and place) and scenario, of `sums` by speaker.
 
     Columns: recognizer, places, attribute, group, scenario, utterances, speakers, words, wer, low, high.
     """
     columns = [pl.col("group", "scenario", "utterances"), pl.col("speakers").cast(pl.Int64)]
     columns += [pl.col("words"), pl.col("rate").alias("wer"), pl.col("low", "high")]
     frames = []
-    for attribute in trials.groups:
+    for attribute, own in sums.items():
         by = [*trials.unit, "scenario", "group"]
-        rates = trials.rates(_group_sums(trials, attribute), by, confidence=confidence)
+        rates = trials.rates(own, by, confidence=confidence)
         frames.append(rates.select(*trials.unit, pl.lit(attribute).alias("attribute"), *columns))
     return pl.concat(frames) if frames else pl.DataFrame()
 

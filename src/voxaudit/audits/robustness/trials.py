@@ -21,7 +21,7 @@ from voxaudit.registry import unknown
 from voxaudit.score.table import TRIAL_COLUMNS
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.stats.unseen import MOST
-from voxaudit.tables import as_frame, mean_of, read_table, require_columns, require_single, total
+from voxaudit.tables import added, as_frame, mean_of, read_table, require_columns, require_single, total
 from voxaudit.wording import MISSING, listed
 
 COUNTS = ("errors", "words", "character_errors", "characters")
@@ -91,7 +91,7 @@ class Trials:
             # Nobody is everybody: a speaker without a name gives no interval.
             person=pl.when(~pl.col("person").is_in(list(self.unnamed))).then(pl.col("person")),
         )
-        sums = table.group_by(by).agg(total("utterances", "errors", per))
+        sums = table.group_by(by).agg(added(table, "utterances", "errors", per))
         limits = rate_intervals(
             table,
             by,
@@ -306,7 +306,8 @@ def _people(table: pl.DataFrame) -> pl.DataFrame:
     """
     scenario = pl.col("scenario").cast(pl.String)
     role = scenario.str.split(":").list.first()
-    people = table.group_by("home", "speaker").agg(clean=(scenario == CLEAN).any(), role=role.min())
+    heard = table.select("home", "speaker", "scenario").unique()
+    people = heard.group_by("home", "speaker").agg(clean=(scenario == CLEAN).any(), role=role.min())
     people = people.sort(pl.col("home", "speaker").cast(pl.String), nulls_last=True)
     stratum = pl.when(pl.col("clean")).then(pl.lit(CLEAN)).otherwise(pl.col("role"))
     return people.with_row_index("person").with_columns(
