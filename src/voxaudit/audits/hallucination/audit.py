@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Unpack
 
 import numpy as np
@@ -264,12 +265,16 @@ def _unsupported(frame: pl.DataFrame, pairs: Pairs, rows: IntArray, fewest: int)
     has[list(stretches)] = True
     rows = rows[has[pairs.pair[rows]]]
     others = _others(frame, pairs, rows)
+    heard = np.repeat(pairs.heard_text[rows], np.array(list(map(len, others)), dtype=np.int64))
+    beside = Pairs.between(pairs.words, np.array(list(chain(*others)), dtype=np.int64), heard)
+    without = unsupported_stretches(beside, fewest)
+    against = (without.get(pair, []) for pair in beside.pair.tolist())
     cases: list[Case] = []
     doubtful = 0
     for row, rest in zip(rows.tolist(), others, strict=True):
-        text = _text(pairs, int(pairs.heard_text[row]))
         found = stretches[int(pairs.pair[row])]
-        sure = [one for one in found if not heard_by_most(one, text, rest, fewest)]
+        by_others = list(islice(against, len(rest)))
+        sure = [one for one in found if not heard_by_most(one, by_others)]
         doubtful += len(found) - len(sure)
         cases += [(row, "unsupported", one.start, one.stop, one.words) for one in sure]
     return cases, doubtful
@@ -283,25 +288,25 @@ def _nobody_else(
     cases: list[Case] = []
     for row, others in zip(rows.tolist(), _others(frame, pairs, rows), strict=True):
         text = _text(pairs, int(pairs.heard_text[row]))
-        rest = witnesses(text, others)
+        rest = witnesses(text, [_text(pairs, other) for other in others])
         alone[row] = not rest
         found = heard_by_nobody_else(text, rest, fewest)
         cases += [(row, "unsupported", one.start, one.stop, one.words) for one in found]
     return cases, alone
 
 
-def _others(frame: pl.DataFrame, pairs: Pairs, rows: IntArray) -> list[list[str]]:
-    """Return what other recognizers heard in the audio of each of some rows."""
+def _others(frame: pl.DataFrame, pairs: Pairs, rows: IntArray) -> list[list[int]]:
+    """Return the texts, by their numbers, that other recognizers heard in the audio of each of some rows."""
     if frame["recognizer"].n_unique() < 2 or not len(rows):
         return [[] for _ in rows]
     keys = ["utterance", "scenario"]
     table = frame.select(*keys, "recognizer", text=pairs.heard_text)
     asked = table[rows]
-    heard: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    heard: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for utterance, scenario, name, text in table.join(
         asked, on=keys, how="semi", maintain_order="left"
     ).iter_rows():
-        heard.setdefault((utterance, scenario), []).append((name, _text(pairs, text)))
+        heard.setdefault((utterance, scenario), []).append((name, text))
     return [
         [text for who, text in heard[utterance, scenario] if who != name]
         for utterance, scenario, name in asked.select(*keys, "recognizer").iter_rows()
