@@ -29,6 +29,7 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.heard import spoken_pairs
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding, sums_by
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials, usable_trials
+from voxaudit.process import give_back_memory
 from voxaudit.run import Run
 from voxaudit.score.invented import (
     FASTEST,
@@ -115,6 +116,7 @@ def hallucination(
         quiet, said = silent_utterances(read.run, frame["utterance"].unique().to_list())
         notes.append(Note(LISTENED, said, {"utterances": len(quiet)}))
     trials, cases, more = detect(frame, pairs, stretch, quiet)
+    give_back_memory()
     notes += more
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
     columns = {name: read.column(name) for name in asked}
