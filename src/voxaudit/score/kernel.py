@@ -270,7 +270,7 @@ def unmatched(codes: Codes, said: Spans, heard: Spans) -> tuple[Integers, Intege
         found.append(np.array(same, dtype=np.int64).reshape(-1, 4).T)
     row, one, other, last = np.concatenate(found, axis=1)
     order = np.argsort(row * (codes.size + 2) + one)  # no word of a pair is matched twice
-    row, one, other, last = row[order], one[order], other[order], last[order]
+    row, one, other, last = (values.take(order) for values in (row, one, other, last))
     # The word behind a match, and the next match: what lies between is a stretch. None begins behind a pair's end.
     here = np.flatnonzero((last[:-1] == 0) & ((np.diff(one) > 1) | (np.diff(other) > 1)))
     own = row[here]
@@ -318,7 +318,10 @@ def _common(codes: Codes, left: Integers, right: Integers, most: Integers, step:
         same = codes.take(left) == codes.take(right)
         length[rows[same]] = number
         same &= most > number
-        rows, left, right, most = rows[same], left[same] + step, right[same] + step, most[same]
+        on = np.flatnonzero(same)
+        rows, left, right, most = rows.take(on), left.take(on), right.take(on), most.take(on)
+        left += step
+        right += step
     return length
 
 
@@ -390,13 +393,13 @@ def _traced(
     found: list[list[Integers]] = [[], [], []]
     while len(pairs):
         way = flat.take((said * columns + heard) * size + pairs) & 3
-        same = way == 3
+        same = np.flatnonzero(way == 3)
         for some, values in zip(found, (pairs, said, heard), strict=True):
-            some.append(values[same])
+            some.append(values.take(same))
         said, heard = said - (way != 2), heard - (way != 0)
-        inside = (said >= 0) & (heard >= 0)
-        if not inside.all():
-            pairs, said, heard = pairs[inside], said[inside], heard[inside]
+        inside = np.flatnonzero((said >= 0) & (heard >= 0))
+        if len(inside) < len(pairs):
+            pairs, said, heard = pairs.take(inside), said.take(inside), heard.take(inside)
     row, one, other = (np.concatenate(some) for some in found)
     return row, one, other
 

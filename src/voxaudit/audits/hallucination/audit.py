@@ -190,15 +190,17 @@ def detect(
     found = sorted([*found, *cases, *more], key=lambda case: case[0])
     columns = []
     minutes = seconds / 60.0
+    quiet_minutes, heard_minutes = (pl.Series(np.where(could, minutes, 0.0)) for could in (silence, ~silence))
+    compared = pl.Series(np.where(~silence & ~alone, minutes, 0.0)) if alone.any() else heard_minutes
+    minutes_of = {"silence": quiet_minutes, "unsupported": compared}
     for kind in KINDS:
         own = [case for case in found if case[1] == kind]
         rows = np.array([case[0] for case in own], dtype=np.int64)
         words = np.bincount(rows, [case[4] for case in own], frame.height).astype(np.int32)
-        could = silence if kind == "silence" else ~silence & ~alone if kind == "unsupported" else ~silence
         columns += [
             pl.Series(f"{kind}_words", words),
             pl.Series(f"{kind}_cases", np.bincount(rows, minlength=frame.height).astype(np.int32)),
-            pl.Series(f"{kind}_minutes", np.where(could, minutes, 0.0)),
+            minutes_of.get(kind, heard_minutes).alias(f"{kind}_minutes"),
         ]
     notes = []
     if alone.any():
