@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,7 +159,7 @@ def _stretch(lost: Sequence[str], words: Sequence[str], start: int, stop: int) -
 
 def _scored(lost: int, start: int, stop: int, said: Sequence[str], heard: Sequence[str]) -> Stretch:
     """Return a stretch in place of so many lost words, by the sounds that were said and heard."""
-    steps = Levenshtein.opcodes(said, heard).as_list()
+    steps: list[Any] = Levenshtein.opcodes(said, heard).as_list()
     put_in = sum(last - first for kind, _, _, first, last in steps if kind == "insert")
     return Stretch(start, stop, float(put_in - lost), max(1, stop - start - lost))
 

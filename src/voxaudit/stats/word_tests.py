@@ -33,7 +33,7 @@ from voxaudit.stats.permutations import LEVEL, TIE, Block, Shuffles, margins, st
 from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
 _BLOCK = 4_000_000  # chances worked on at a time: bounds memory
-_CACHED = 10_000  # words times shuffles worked on at a time: what stays in the processor's cache
+_CACHED = 30_000  # words times shuffles worked on at a time: what stays in the processor's cache
 _ROUNDING = 1e-9
 
 PERMUTATIONS = 1_999
