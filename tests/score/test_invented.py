@@ -52,9 +52,10 @@ def test_without_references_only_what_nobody_else_heard_counts() -> None:
 def test_most_others_put_the_reference_in_doubt() -> None:
     heard = "open the door thank you for watching"
     (stretch,) = unsupported("open the door", heard)
-    assert heard_by_most(stretch, heard, [heard, heard, "open the door"])
-    assert not heard_by_most(stretch, heard, [heard, "open the door", "open the door"])
-    assert not heard_by_most(stretch, heard, [heard])  # one other is no majority
+    same, without = unsupported(heard, heard), unsupported("open the door", heard)
+    assert heard_by_most(stretch, [same, same, without])
+    assert not heard_by_most(stretch, [same, without, without])
+    assert not heard_by_most(stretch, [same])  # one other is no majority
 
 
 @pytest.mark.parametrize("size", range(1, LONGEST_LOOP + 1))

@@ -12,10 +12,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cpdist
 
 from voxaudit.align.pronounce import pronounce
 from voxaudit.score.align import align_words, differences
@@ -98,18 +100,35 @@ def unsupported_stretches(pairs: Pairs, fewest: int = FEWEST_WORDS) -> dict[int,
         np.concatenate(ends) + text for ends in ((found.start, found.first), (found.stop, found.last))
     )
     codes = words.codes[places(start, stop)]
+    letters: dict[
+        str, str
+    ] = {}  # one for each sound: stretches of words become texts that are quickly compared
+    spelled = {
+        code: "".join(letters.setdefault(one, chr(len(letters))) for one in _phones(words.vocabulary[code]))
+        for code in np.unique(codes).tolist()
+    }
     sounds = np.zeros(len(words.vocabulary), dtype=np.int64)
-    for code in np.unique(codes).tolist():
-        sounds[code] = len(_phones(words.vocabulary[code]))
+    sounds[list(spelled)] = [len(text) for text in spelled.values()]
     lost, new = np.split(of_each(np.add, sounds[codes], stop - start), 2)
-    # Of sounds put in there are at most half of those heard, and half of the sounds that are more than was said.
-    most = (np.maximum(lost, new) + new - lost) / 2.0 - (found.stop - found.start)
-    able = found[most >= PHONES_PER_WORD * fewest]
+    # Of sounds put in there are at most half of the edits, and half of the sounds that are more than was said.
+    more, least = (new - lost) / 2.0 - (found.stop - found.start), PHONES_PER_WORD * fewest
+    some = np.flatnonzero(np.maximum(lost, new) / 2.0 + more >= least)
+    said, heard = (
+        [
+            "".join(map(spelled.__getitem__, words.codes[first:last].tolist()))
+            for first, last in zip(start[rows].tolist(), stop[rows].tolist(), strict=True)
+        ]
+        for rows in (some, some + len(found))
+    )
+    edits = cpdist(said, heard, scorer=Levenshtein.distance)
+    able = np.flatnonzero(edits / 2.0 + more[some] >= least)
     stretches: dict[int, list[Stretch]] = {}
-    for pair, begin, end, first, last in able.rows():
-        said, heard = words.text(int(pairs.said[pair])), words.text(int(pairs.heard[pair]))
-        one = _stretch(said[begin:end], heard, first, last)
-        if one.score >= PHONES_PER_WORD * fewest:
+    for at, (pair, begin, end, first, last) in zip(able.tolist(), found[some[able]].rows(), strict=True):
+        if begin < end:
+            one = _scored(end - begin, first, last, said[at], heard[at])
+        else:
+            one = _stretch([], words.text(int(pairs.heard[pair])), first, last)
+        if one.score >= least:
             stretches.setdefault(pair, []).append(one)
     return stretches
 
@@ -132,15 +151,17 @@ def _differences(said: str, heard: str, fewest: int = 1) -> list[Stretch]:
 
 
 def _stretch(lost: Sequence[str], words: Sequence[str], start: int, stop: int) -> Stretch:
-    new = words[start:stop]
-    size = len(new)
     if not lost and _said_again(words, start, stop):
         return Stretch(start, stop, 0.0, 0)
-    sounds = [[phone for word in some for phone in _phones(word)] for some in (lost, new)]
-    put_in = sum(
-        step.dest_end - step.dest_start for step in Levenshtein.opcodes(*sounds) if step.tag == "insert"
-    )
-    return Stretch(start, stop, float(put_in - len(lost)), max(1, size - len(lost)))
+    sounds = [[phone for word in some for phone in _phones(word)] for some in (lost, words[start:stop])]
+    return _scored(len(lost), start, stop, *sounds)
+
+
+def _scored(lost: int, start: int, stop: int, said: Sequence[str], heard: Sequence[str]) -> Stretch:
+    """Return a stretch in place of so many lost words, by the sounds that were said and heard."""
+    steps: list[Any] = Levenshtein.opcodes(said, heard).as_list()
+    put_in = sum(last - first for kind, _, _, first, last in steps if kind == "insert")
+    return Stretch(start, stop, float(put_in - lost), max(1, stop - start - lost))
 
 
 def _said_again(words: Sequence[str], start: int, stop: int) -> bool:
@@ -206,15 +227,15 @@ def witnesses(heard: str, others: Sequence[str]) -> list[str]:
     return [other for other in others if other and shared(other) >= 2]
 
 
-def heard_by_most(stretch: Stretch, heard: str, others: Sequence[str], fewest: int = FEWEST_WORDS) -> bool:
-    """Say whether at least half of two or more other transcripts support a stretch: then the reference is in doubt."""
+def heard_by_most(stretch: Stretch, others: Sequence[Sequence[Stretch]]) -> bool:
+    """Say whether at least half of two or more other transcripts support a stretch: then the reference is in doubt.
+
+    `others` are what is unsupported in the same transcript if another one of them is taken for what was said.
+    """
     if len(others) < 2:
         return False
     against = sum(
-        any(
-            one.start < stretch.stop and stretch.start < one.stop for one in unsupported(other, heard, fewest)
-        )
-        for other in others
+        any(one.start < stretch.stop and stretch.start < one.stop for one in found) for found in others
     )
     return 2 * against <= len(others)
 

@@ -59,19 +59,28 @@ def number_words(texts: Sequence[str]) -> tuple[NDArray[np.int32], Indices, list
     Words are what `str.split()` gives.
     """
     table, numbers = scratch(), dict[bytes, int]()
+    # The word of up to eight bytes that was last numbered in a slot: most words of a batch were in the one before.
+    keys = np.full(1 << SLOT_BITS, _NEWLINE_KEY)
+    number_of = np.empty(len(keys), dtype=np.int32)
     parts, lengths = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
     for first in range(0, len(texts), _NUMBERED):
-        codes, begin, sizes, starts, ends, data = _encoded(texts[first : first + _NUMBERED], table)
+        codes, begin, sizes, key, starts, ends, data = _encoded(texts[first : first + _NUMBERED], table)
         inside = np.ones(len(codes), dtype=np.bool_)
         inside[begin[1:] - 1] = False  # what stands between two texts
         # The last word written to a code's place stands for all of them.
         own = np.empty(int(codes.max(initial=-1)) + 1, dtype=np.int32)
         own[codes] = np.arange(len(codes))
         last = np.flatnonzero(inside & (own[codes] == np.arange(len(codes))))
-        own[codes[last]] = [
+        slot, key = codes[last], key[last]
+        number = number_of.take(slot, mode="clip")
+        new = np.flatnonzero((slot >= len(keys)) | (keys.take(slot, mode="clip") != key))
+        number[new] = [
             numbers.setdefault(data[start:end], len(numbers))
-            for start, end in zip(starts[last].tolist(), ends[last].tolist(), strict=True)
+            for start, end in zip(starts[last[new]].tolist(), ends[last[new]].tolist(), strict=True)
         ]
+        own[slot] = number
+        short = slot < len(keys)
+        keys[slot[short]], number_of[slot[short]] = key[short], number[short]
         parts.append(own[codes[inside]])
         lengths.append(sizes)
     words = [word.decode("utf-8", "surrogatepass") for word in numbers]
@@ -80,8 +89,8 @@ def number_words(texts: Sequence[str]) -> tuple[NDArray[np.int32], Indices, list
 
 def _encoded(
     texts: Sequence[str], table: Keys
-) -> tuple[NDArray[np.int32], Indices, Indices, Indices, Indices, bytes]:
-    """Return what `encode_words` does, and where each word starts and ends among the bytes of all texts."""
+) -> tuple[NDArray[np.int32], Indices, Indices, Keys, Indices, Indices, bytes]:
+    """Return what `encode_words` does, each word's first eight bytes, and where it is among the bytes of all texts."""
     data = _joined(texts).encode("utf-8", "surrogatepass")
     bytes_ = np.frombuffer(data, dtype=np.uint8, count=len(data) & ~7)
     space = bytes_ <= 32
@@ -128,7 +137,7 @@ def _encoded(
     # Between the words of two texts stands the newline that joins them.
     newlines = np.flatnonzero(key == _NEWLINE_KEY)
     begin = np.concatenate(([0], newlines + 1))
-    return codes, begin, np.append(newlines, len(codes)) - begin, starts, starts + lengths, data
+    return codes, begin, np.append(newlines, len(codes)) - begin, key, starts, starts + lengths, data
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -261,7 +270,7 @@ def unmatched(codes: Codes, said: Spans, heard: Spans) -> tuple[Integers, Intege
         found.append(np.array(same, dtype=np.int64).reshape(-1, 4).T)
     row, one, other, last = np.concatenate(found, axis=1)
     order = np.argsort(row * (codes.size + 2) + one)  # no word of a pair is matched twice
-    row, one, other, last = row[order], one[order], other[order], last[order]
+    row, one, other, last = (values.take(order) for values in (row, one, other, last))
     # The word behind a match, and the next match: what lies between is a stretch. None begins behind a pair's end.
     here = np.flatnonzero((last[:-1] == 0) & ((np.diff(one) > 1) | (np.diff(other) > 1)))
     own = row[here]
@@ -309,7 +318,10 @@ def _common(codes: Codes, left: Integers, right: Integers, most: Integers, step:
         same = codes.take(left) == codes.take(right)
         length[rows[same]] = number
         same &= most > number
-        rows, left, right, most = rows[same], left[same] + step, right[same] + step, most[same]
+        on = np.flatnonzero(same)
+        rows, left, right, most = rows.take(on), left.take(on), right.take(on), most.take(on)
+        left += step
+        right += step
     return length
 
 
@@ -381,13 +393,13 @@ def _traced(
     found: list[list[Integers]] = [[], [], []]
     while len(pairs):
         way = flat.take((said * columns + heard) * size + pairs) & 3
-        same = way == 3
+        same = np.flatnonzero(way == 3)
         for some, values in zip(found, (pairs, said, heard), strict=True):
-            some.append(values[same])
+            some.append(values.take(same))
         said, heard = said - (way != 2), heard - (way != 0)
-        inside = (said >= 0) & (heard >= 0)
-        if not inside.all():
-            pairs, said, heard = pairs[inside], said[inside], heard[inside]
+        inside = np.flatnonzero((said >= 0) & (heard >= 0))
+        if len(inside) < len(pairs):
+            pairs, said, heard = pairs.take(inside), said.take(inside), heard.take(inside)
     row, one, other = (np.concatenate(some) for some in found)
     return row, one, other
 

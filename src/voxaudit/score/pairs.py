@@ -231,17 +231,19 @@ class Words:
             for some, where, size in self.parts():
                 place = places(np.zeros_like(size), size)
                 sums[some] = of_each(np.add, weight[self.codes[where]] * factor[place], size)
-            _, first, number = np.unique(sums, return_index=True, return_inverse=True)
-            other = first[number]
-            rows = np.flatnonzero(other != np.arange(len(self)))
+            _, number = np.unique(sums, return_inverse=True)
+            every, other = np.arange(len(self)), np.empty(len(self), dtype=np.int64)
+            other[number[::-1]] = every[::-1]  # the last one written is the first there is
+            other = other[number]
+            new = other == every
+            rows = np.flatnonzero(~new)
             if (lengths[rows] == lengths[other[rows]]).all():
                 one, same = (
                     places(starts[texts], starts[texts] + lengths[rows]) for texts in (rows, other[rows])
                 )
                 if (self.codes[one] == self.codes[same]).all():
                     # In the order in which they stand: words are mostly gone through one after the other.
-                    order = np.argsort(first)
-                    return replace(self, spans=self.spans[first[order]]), np.argsort(order)[number]
+                    return replace(self, spans=self.spans[np.flatnonzero(new)]), (np.cumsum(new) - 1)[other]
 
     def parts(self) -> Iterator[tuple[slice, slice | Integers, Integers]]:
         """Yield texts, as many as the processor's cache holds, with where their words are and how many each has."""

@@ -319,11 +319,10 @@ def _sides(sums: FloatArray, pooled: FloatArray, every: FloatArray) -> tuple[Flo
         beyond -= alone
         squared *= every
         np.maximum(beyond, squared, out=beyond)
-        least, half, twice = (np.full(share.shape, limit) for limit in (0.5, 0.5, 2.0))
-        least *= once
-        scale = np.divide(pooled, np.maximum(share, least, out=least), out=least)
-        np.maximum(scale, half, out=scale)
-        np.minimum(scale, twice, out=scale)
+        scale = np.multiply(once, 0.5)
+        np.maximum(share, scale, out=scale)
+        np.divide(pooled, scale, out=scale)
+        np.clip(scale, 0.5, 2.0, out=scale)
         scale *= scale
         beyond *= scale
         once *= pooled * (1.0 - pooled)
@@ -350,7 +349,7 @@ def _variance(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     off *= once
     off *= once
     more = speakers - 1.0
-    np.maximum(more, np.ones(more.shape), out=more)
+    np.clip(more, 1.0, np.inf, out=more)
     off *= np.divide(speakers, more, out=more)
     return share, off, once
 

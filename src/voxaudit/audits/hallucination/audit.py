@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Unpack
 
 import numpy as np
@@ -28,6 +29,7 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.heard import spoken_pairs
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding, sums_by
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials, usable_trials
+from voxaudit.process import give_back_memory
 from voxaudit.run import Run
 from voxaudit.score.invented import (
     FASTEST,
@@ -114,6 +116,7 @@ def hallucination(
         quiet, said = silent_utterances(read.run, frame["utterance"].unique().to_list())
         notes.append(Note(LISTENED, said, {"utterances": len(quiet)}))
     trials, cases, more = detect(frame, pairs, stretch, quiet)
+    give_back_memory()
     notes += more
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
     columns = {name: read.column(name) for name in asked}
@@ -187,15 +190,17 @@ def detect(
     found = sorted([*found, *cases, *more], key=lambda case: case[0])
     columns = []
     minutes = seconds / 60.0
+    quiet_minutes, heard_minutes = (pl.Series(np.where(could, minutes, 0.0)) for could in (silence, ~silence))
+    compared = pl.Series(np.where(~silence & ~alone, minutes, 0.0)) if alone.any() else heard_minutes
+    minutes_of = {"silence": quiet_minutes, "unsupported": compared}
     for kind in KINDS:
         own = [case for case in found if case[1] == kind]
         rows = np.array([case[0] for case in own], dtype=np.int64)
         words = np.bincount(rows, [case[4] for case in own], frame.height).astype(np.int32)
-        could = silence if kind == "silence" else ~silence & ~alone if kind == "unsupported" else ~silence
         columns += [
             pl.Series(f"{kind}_words", words),
             pl.Series(f"{kind}_cases", np.bincount(rows, minlength=frame.height).astype(np.int32)),
-            pl.Series(f"{kind}_minutes", np.where(could, minutes, 0.0)),
+            minutes_of.get(kind, heard_minutes).alias(f"{kind}_minutes"),
         ]
     notes = []
     if alone.any():
@@ -264,12 +269,16 @@ def _unsupported(frame: pl.DataFrame, pairs: Pairs, rows: IntArray, fewest: int)
     has[list(stretches)] = True
     rows = rows[has[pairs.pair[rows]]]
     others = _others(frame, pairs, rows)
+    heard = np.repeat(pairs.heard_text[rows], np.array(list(map(len, others)), dtype=np.int64))
+    beside = Pairs.between(pairs.words, np.array(list(chain(*others)), dtype=np.int64), heard)
+    without = unsupported_stretches(beside, fewest)
+    against = (without.get(pair, []) for pair in beside.pair.tolist())
     cases: list[Case] = []
     doubtful = 0
     for row, rest in zip(rows.tolist(), others, strict=True):
-        text = _text(pairs, int(pairs.heard_text[row]))
         found = stretches[int(pairs.pair[row])]
-        sure = [one for one in found if not heard_by_most(one, text, rest, fewest)]
+        by_others = list(islice(against, len(rest)))
+        sure = [one for one in found if not heard_by_most(one, by_others)]
         doubtful += len(found) - len(sure)
         cases += [(row, "unsupported", one.start, one.stop, one.words) for one in sure]
     return cases, doubtful
@@ -283,25 +292,25 @@ def _nobody_else(
     cases: list[Case] = []
     for row, others in zip(rows.tolist(), _others(frame, pairs, rows), strict=True):
         text = _text(pairs, int(pairs.heard_text[row]))
-        rest = witnesses(text, others)
+        rest = witnesses(text, [_text(pairs, other) for other in others])
         alone[row] = not rest
         found = heard_by_nobody_else(text, rest, fewest)
         cases += [(row, "unsupported", one.start, one.stop, one.words) for one in found]
     return cases, alone
 
 
-def _others(frame: pl.DataFrame, pairs: Pairs, rows: IntArray) -> list[list[str]]:
-    """Return what other recognizers heard in the audio of each of some rows."""
+def _others(frame: pl.DataFrame, pairs: Pairs, rows: IntArray) -> list[list[int]]:
+    """Return the texts, by their numbers, that other recognizers heard in the audio of each of some rows."""
     if frame["recognizer"].n_unique() < 2 or not len(rows):
         return [[] for _ in rows]
     keys = ["utterance", "scenario"]
     table = frame.select(*keys, "recognizer", text=pairs.heard_text)
     asked = table[rows]
-    heard: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    heard: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for utterance, scenario, name, text in table.join(
         asked, on=keys, how="semi", maintain_order="left"
     ).iter_rows():
-        heard.setdefault((utterance, scenario), []).append((name, _text(pairs, text)))
+        heard.setdefault((utterance, scenario), []).append((name, text))
     return [
         [text for who, text in heard[utterance, scenario] if who != name]
         for utterance, scenario, name in asked.select(*keys, "recognizer").iter_rows()

@@ -23,6 +23,7 @@ from voxaudit.audits.normalizers import language_codes, spoken
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding, sums_by
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials, usable_trials
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.process import give_back_memory
 from voxaudit.recognize.base import RecognizerError, UtteranceError
 from voxaudit.score.align import differences
 from voxaudit.score.pairs import Pairs
@@ -101,6 +102,7 @@ def keywords(
     weights = weights_of(frame, own, normalizer)
     notes = [rules, *notes, *_about(weights, frame)]
     trials, cases, found_terms = weighed(frame, weights, pairs)
+    give_back_memory()
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
     columns = {name: read.column(name) for name in asked}
     cells = _cells(trials, dict.fromkeys(("recognizer", "scenario", "speaker", *columns.values())))

@@ -238,8 +238,10 @@ def _localized(work: _Work, where: str, fdr: float, attribute: str | None) -> Lo
         raise VoxauditError(
             f"{where}: no word to count: all clean transcripts are empty, or hold none of the words asked for"
         )
+    between = _between(work)
+    work.between.clear()  # the shuffles of all comparisons, the largest there is
     drops = drops_of(pl.concat(work.words), work.omega).hstack(pl.concat(work.losses))
-    found = _compared(_adjusted(drops), work.between)
+    found = _adjusted(drops).with_columns(between)
     ungrouped = f"{counted(trials.ungrouped, 'utterance')} without a value for `{attribute}` left out"
     return Localization(
         found,
@@ -365,20 +367,16 @@ def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _compared(
-    table: pl.DataFrame, between: Sequence[tuple[int, tuple[Between, IntArray] | None]]
-) -> pl.DataFrame:
-    """Add the comparison of groups: all recognizers, perturbations, groups and words are one family."""
-    parts = [(first + rows, one) for first, part in between if part is not None for one, rows in [part]]
-    found = np.full((len(BETWEEN), table.height), np.nan)
+def _between(work: _Work) -> list[pl.Series]:
+    """Return the comparison of groups: all recognizers, perturbations, groups and words are one family."""
+    parts = [(first + rows, one) for first, part in work.between if part is not None for one, rows in [part]]
+    found = np.full((len(BETWEEN), sum(table.height for table in work.words)), np.nan)
     if parts:
         values = together([one for _, one in parts])
         rows = np.concatenate([rows.ravel() for rows, _ in parts])
         tested = ~np.isnan(values[0])
         found[:, rows[tested]] = values[:, tested]
-    return table.with_columns(
-        pl.Series(name, own).fill_nan(None) for name, own in zip(BETWEEN, found, strict=True)
-    )
+    return [pl.Series(name, own).fill_nan(None) for name, own in zip(BETWEEN, found, strict=True)]
 
 
 def _chosen_examples(examples: pl.DataFrame, words: pl.DataFrame, most: int, fdr: float) -> pl.DataFrame:
@@ -425,6 +423,8 @@ def _findings(found: Localization, attribute: str | None) -> Iterator[Finding]:
     """Yield, per recognizer, how many words get lost more than those beside them, and more in one group."""
     untested = [name for pair in TESTS.items() for name in pair if name not in found.words.columns]
     words = found.words.with_columns(pl.lit(None, pl.Float64).alias(name) for name in untested)
+    # What a sentence needs: the table is sorted time and again.
+    words = words.select("recognizer", "group", "word", pl.col("^(lost_rate|speakers|gap_high|p(_.*)?)$"))
     several = words["group"].n_unique() > 1
     for (recognizer,), own in words.group_by("recognizer", maintain_order=True):
         name = str(recognizer)
@@ -545,14 +545,15 @@ def _tables(found: Localization, attribute: str | None, top: int) -> Iterator[Ta
 def _words(found: Localization, names: Sequence[str], top: int) -> Table:
     words = found.words
     keys = [*CELL, "word"]
+    rows = pl.int_range(words.height, eager=True)
     clean, drop = ("original", "heard clean", "count"), ("drop", "heard less often by", "count")
     if "lost" not in words.columns:
         by: list[Any] = ["drop", *keys]
         down = [True, *[False] * len(keys)]
         shown: list[Any] = [clean, ("minimum", "at worst", "count"), drop, ("setting", "at setting")]
     else:
-        words = words.with_columns(verdict=_verdict(found.fdr)).filter(pl.col("lost") > 0)
-        by = [pl.col("verdict") == "shown", "lost", "lost_rate", *keys]
+        rows = rows.filter(words["lost"] > 0)
+        by = [_verdict(found.fdr) == "shown", "lost", "lost_rate", *keys]
         down = [True, True, True, *[False] * len(keys)]
         between: list[Any] = []
         if found.words["group"].n_unique() > 1:
@@ -567,15 +568,19 @@ def _words(found: Localization, names: Sequence[str], top: int) -> Table:
             ("p_adjusted", "p, corrected", "p"),
             *between,
         ]
-    note = (
-        f"The first {top:,} of {words.height:,} words and perturbations. " if words.height > top else ""
-    ) + (
+    note = (f"The first {top:,} of {len(rows):,} words and perturbations. " if len(rows) > top else "") + (
         "Words that a test shows come first. Heard less often by: in the disturbed transcripts of all speakers together"
         f" (AequeVox, Algorithm 2); more than {found.omega:g} times is called non-robust."
     )
     columns = [*names, "word", *shown]
-    first = words.select(pl.arg_sort_by(by, descending=down).head(top)).to_series()
-    return tabulate("words", "Words that get lost most", words[first], columns, note=note)
+    ranked = words.select(by)[rows]  # narrow: to sort the whole table would take it several times
+    first = rows.gather(ranked.select(pl.arg_sort_by(ranked.columns, descending=down).head(top)).to_series())
+    shown_words = (
+        words[first]
+        if "lost" not in words.columns
+        else words[first].with_columns(verdict=_verdict(found.fdr))
+    )
+    return tabulate("words", "Words that get lost most", shown_words, columns, note=note)
 
 
 def _verdict(fdr: float) -> pl.Expr:
