@@ -162,7 +162,8 @@ def _timed(read: Scores, limit: float | None, vad: bool) -> tuple[pl.DataFrame, 
         waited_s=pl.when("failed").then(float("inf")).otherwise("waited_s"),
         first_s_trials=pl.col("first_s").is_not_null().cast(pl.Float64),
     )
-    known = frame.filter(pl.col("waited_s").is_not_null() | (pl.col("traces") > 0))
+    is_known = frame.select(pl.col("waited_s").is_not_null() | (pl.col("traces") > 0)).to_series()
+    known = frame if is_known.all() else frame.filter(is_known)  # a copy takes as much as all trials
     if known.is_empty():
         raise refuse("not_measured", "no trial has a time", about=read.where, remedy="measure the times")
     notes = []
@@ -186,8 +187,8 @@ def _percentiles(trials: pl.DataFrame, keys: Sequence[str], confidence: float) -
     A percentile that falls on a trial without an answer is the limit, with `at_least`.
     """
     rows = []
-    asked = trials.filter(pl.col("waited_s").is_not_null())
     columns = ("failed", "waited_s", "counted_s", "audio_s")
+    asked = trials.select(*keys, "_speaker", *columns).filter(pl.col("waited_s").is_not_null())
     for about, (speaker, failed, waited, counted_s, audio) in parts(asked, keys, *columns):
         row = about | {"failed": int(failed.sum()), "at_least": ""}
         numbers = speaker_numbers(speaker)
