@@ -206,3 +206,11 @@ def test_one_clear_line(bad, tmp_path, monkeypatch, capsys, line, message):
 
 def test_every_command_is_tried():
     assert {line.split()[0] for line, _ in CASES} == {*COMMANDS, *AUDITS.names()}
+
+
+@pytest.mark.parametrize("name", ["accuracy", "report", "run", "review", "inspect", "score good.csv", "stutter"])
+def test_an_empty_name_is_not_the_working_folder(name, capsys):
+    assert main([*name.split(), ""]) == 2
+    said = capsys.readouterr().err
+    assert f"`voxaudit {name.split()[0]}`: " in said
+    assert "is empty, perhaps a variable that is not set" in said

@@ -227,6 +227,13 @@ class _Parser(argparse.ArgumentParser):
             raise self._has_no(next((one for one in unknown if one.startswith("-")), unknown[0]))
         return parsed, unknown
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        # As a path it would be the working folder, which nobody named.
+        named = not action.option_strings and action.nargs != argparse.PARSER and action.default != ""
+        if named and not arg_string:
+            self.error(f"{action.metavar or action.dest} is empty, perhaps a variable that is not set")
+        return super()._get_value(action, arg_string)
+
     def error(self, message: str) -> Any:
         # A misspelt flag is why a required one is missing: only what was misspelt is said.
         flags = self._flags()
