@@ -208,7 +208,9 @@ def test_every_command_is_tried():
     assert {line.split()[0] for line, _ in CASES} == {*COMMANDS, *AUDITS.names()}
 
 
-@pytest.mark.parametrize("name", ["accuracy", "report", "run", "review", "inspect", "score good.csv", "stutter"])
+@pytest.mark.parametrize(
+    "name", ["accuracy", "report", "run", "review", "inspect", "score good.csv", "stutter"]
+)
 def test_an_empty_name_is_not_the_working_folder(name, capsys):
     assert main([*name.split(), ""]) == 2
     said = capsys.readouterr().err
