@@ -22,7 +22,8 @@ class Instant:
 
     def load(self) -> Callable[[Sequence[Audio]], list[Transcript]]:
         def transcribe(batch: Sequence[Audio]) -> list[Transcript]:
-            time.sleep(self.seconds * len(batch))
+            if self.seconds:  # even to sleep for no time gives the processor away
+                time.sleep(self.seconds * len(batch))
             return [Transcript("one two three") for _ in batch]
 
         return transcribe
