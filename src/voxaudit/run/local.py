@@ -29,8 +29,8 @@ LOAD_TIMEOUT = 600.0
 TOGETHER = 0.2
 """Seconds for which answers are handed over together: to keep each by itself costs more than many take to make."""
 NAP = 0.005
-"""Seconds that an answer which had to be waited for waits for others, if more are to come: quick ones then wake the
-driver together. The last of a chunk waits no longer than this."""
+"""Seconds after an answer that had to be waited for in which nobody listens: quick ones then wake the driver together,
+and the last of a chunk waits no longer than this."""
 AT_ONCE = 1e-4
 """Seconds that it takes, at most, to read an answer that is already there."""
 
@@ -149,7 +149,7 @@ class Pool:
         elif message is None or isinstance(message, StrangerError):
             if self._hopeless is None:  # else it said goodbye already
                 self._died(worker, message, outcomes)
-        elif not all(answer[0] in worker.pending for answer in message):
+        elif not all(identity in worker.pending for identity, *_ in message):
             self._replace(worker, self._batch, "recognizer: its process answered for another trial", outcomes)
         else:
             self._answered(worker, message, outcomes)
@@ -231,10 +231,9 @@ def _listen(worker: _Worker, events: queue.SimpleQueue[tuple[_Worker, Any]]) -> 
     try:
         while True:
             start = time.monotonic()
-            message = worker.child.receive()
-            if len(worker.pending) > 1 and time.monotonic() - start > AT_ONCE:
+            events.put((worker, worker.child.receive()))
+            if time.monotonic() - start > AT_ONCE:
                 time.sleep(NAP)
-            events.put((worker, message))
     except StrangerError as error:
         events.put((worker, error))
     except Exception:  # end of file, or half a message from a process that was killed while it wrote
