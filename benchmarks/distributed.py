@@ -57,23 +57,16 @@ def measure(settings: Settings) -> Iterator[Row]:
         ]
         for executor in ("local", "ray")
     }
-    peer = "local processes"
-    yield row_of(
-        f"{named('ray')}: {what}", "wall us per trial", cost["ray"], cost["local"], peer=peer, kind="floor"
+    walls = {name: [one.wall for one in took] for name, took in (found | waited).items()}
+    rows = (
+        (what, "wall us per trial", cost["ray"], cost["local"]),
+        (f"{FEW} trials, with the start", "wall s", walls["ray few"], walls["local few"]),
+        (
+            f"{slow:,} trials that take {SLOW} s each, two workers",
+            "wall s",
+            walls["ray"],
+            walls["local"],
+        ),
     )
-    yield row_of(
-        f"{named('ray')}: {FEW} trials, with the start",
-        "wall s",
-        [one.wall for one in found["ray few"]],
-        [one.wall for one in found["local few"]],
-        peer=peer,
-        kind="floor",
-    )
-    yield row_of(
-        f"{named('ray')}: {slow:,} trials that take {SLOW} s each, two workers",
-        "wall s",
-        [one.wall for one in waited["ray"]],
-        [one.wall for one in waited["local"]],
-        peer=peer,
-        kind="floor",
-    )
+    for which, unit, ours, theirs in rows:
+        yield row_of(f"{named('ray')}: {which}", unit, ours, theirs, peer="local processes", kind="floor")
