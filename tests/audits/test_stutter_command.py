@@ -118,7 +118,7 @@ def test_one_file(spoken, tmp_path, capsys):
             "recognizer 'moonshine': unknown setting 'threds'",
         ),
         (["stutter", "nowhere.csv", "--out", "o"], "no such file"),
-        (["stutter", "", "--out", "o"], "no corpus is named"),
+        (["stutter", "", "--out", "o"], "CORPUS is empty, perhaps a variable that is not set"),
         (["stutter", "manifest.csv", "--out", "o", "--seeds", "9-0"], "such as 0-9, not '9-0'"),
         (["stutter", "manifest.csv", "--out", "o", "--attributes", "accent"], "no attribute 'accent'"),
         (

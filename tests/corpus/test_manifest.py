@@ -253,6 +253,8 @@ def test_what_is_not_there_or_not_known(wavs, tmp_path: Path):
         read_corpus(root / "manifets.csv")
     with pytest.raises(CorpusError, match="no such file or folder"):
         read_corpus(root / "no" / "where")
+    with pytest.raises(CorpusError, match="no corpus is named"):
+        read_corpus("")
     with pytest.raises(CorpusError, match="cannot be used as a path"):
         read_corpus("a\0b")
     (root / "notes.txt").write_text("hello")
