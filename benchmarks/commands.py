@@ -15,6 +15,7 @@ from pathlib import Path
 import polars as pl
 from benchmarks.measure import Row, Settings, race, row_of
 
+PROGRAM = [sys.executable, "-c", "import sys; from voxaudit.cli.main import main; sys.exit(main())"]
 FLOOR = [sys.executable, "-c", "import numpy, polars"]
 WITHOUT = ("list audits", "completion bash")
 AUDITS = (
@@ -62,13 +63,12 @@ def call(arguments: Sequence[str], folder: Path) -> None:
 
 def measure(settings: Settings) -> Iterator[Row]:
     rounds = settings.pick(1, 5)
-    program = [sys.executable, "-c", "import sys; from voxaudit.cli.main import main; sys.exit(main())"]
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
         make_files(folder)
         for what, arguments in commands().items():
             calls = {
-                "ours": partial(call, [*program, *arguments], folder),
+                "ours": partial(call, [*PROGRAM, *arguments], folder),
                 "floor": partial(call, FLOOR, folder),
             }
             found = race(calls, rounds)

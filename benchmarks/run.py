@@ -1,12 +1,14 @@
 """A run: what it adds to bare processes that only load the recognizer and transcribe audio already in memory.
 
-Wall and CPU time of the whole, start of processes and loading included. Then one worker against two, a repeated run,
-and the cost of a trial with a recognizer that answers at once.
+Wall and CPU time of the whole, start of processes and loading included. Before it how long the first trial is waited
+for, then one worker against two, a repeated run, and the cost of a trial with a recognizer that answers at once.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import signal
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import soundfile
+from benchmarks.commands import FLOOR, PROGRAM, call
 from benchmarks.instant_recognizer import Instant
 from benchmarks.measure import Clock, Row, Settings, absent, race, row_of, skipped, took
 from benchmarks.speech import synthetic_corpus
@@ -96,7 +99,44 @@ def instant_run(corpus: Corpus, executor: str = "local", seconds: float = 0.0) -
         return run.transcripts.drop("seconds")
 
 
+STOPPING = """
+import os, signal
+
+def stop(samples, rate):
+    os.kill(os.getppid(), signal.SIGKILL)
+"""
+"""A recognizer that ends the command that asks it."""
+
+
+def until_the_first_trial(folder: Path) -> None:
+    """Run the command up to the moment at which a recognizer gets its first recording."""
+    with tempfile.TemporaryDirectory() as out:
+        arguments = [*PROGRAM, "run", "audit.toml", "--no-cache", "--out", out]
+        done = subprocess.run(arguments, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if done.returncode != -signal.SIGKILL:
+        raise RuntimeError(f"the command ended by itself, with exit code {done.returncode}")
+
+
+def start(settings: Settings) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home)
+        instant_corpus(folder, 100).table.select("id", "speaker", "text", path="audio").write_csv(
+            folder / "manifest.csv"
+        )
+        (folder / "stopping.py").write_text(STOPPING)
+        (folder / "audit.toml").write_text(
+            '[corpus]\npath = "manifest.csv"\n[recognizers.python]\ncallable = "stopping.py:stop"\n'
+            '[scenarios]\nuse = ["gaussian_noise:2"]\n'
+        )
+        calls = {"ours": partial(until_the_first_trial, folder), "floor": partial(call, FLOOR, folder)}
+        found = race(calls, settings.pick(1, 7))
+    ours, floor = ([one.wall for one in found[name]] for name in calls)
+    what = "the command until its first trial, 100 utterances"
+    yield row_of(what, "wall s", ours, floor, peer="importing numpy and polars", kind="floor")
+
+
 def measure(settings: Settings) -> Iterator[Row]:
+    yield from start(settings)
     if missing := absent("moonshine_voice"):
         yield skipped("a run with moonshine", "s", "bare processes", missing)
     else:
