@@ -60,7 +60,7 @@ def number_words(texts: Sequence[str]) -> tuple[NDArray[np.int32], Indices, list
     """
     table, numbers = scratch(), dict[bytes, int]()
     # The word of up to eight bytes that was last numbered in a slot: most words of a batch were in the one before.
-    keys = np.full(1 << SLOT_BITS, _NEWLINE_KEY)
+    keys = np.full(1 << SLOT_BITS if len(texts) > _NUMBERED else 1, _NEWLINE_KEY)
     number_of = np.empty(len(keys), dtype=np.int32)
     parts, lengths = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
     for first in range(0, len(texts), _NUMBERED):
