@@ -79,14 +79,20 @@ def by_people(
 ) -> list[NDArray[np.float64]]:
     """Return each of `counts` as a matrix of people x conditions (`_speaker` and `_condition` number them).
 
-    It is 0 where nobody spoke. Without `people` there are as many as the last one's number says.
+    It is 0 where nobody spoke; rows of the same person and condition are added up. Without `people` there are as many
+    as the last one's number says.
     """
-    cells = sums["_speaker"].to_numpy(), sums["_condition"].to_numpy()
-    last = int(cells[0].max()) + 1 if len(sums) else 0
-    matrices = np.zeros((len(counts), last if people is None else people, conditions))
-    for matrix, name in zip(matrices, counts, strict=True):
-        matrix[cells] = sums[name].fill_null(0.0).to_numpy()
-    return list(matrices)
+    speaker, condition = (sums[name].to_numpy().astype(np.int64) for name in ("_speaker", "_condition"))
+    if people is None:
+        people = int(speaker.max(initial=-1)) + 1
+    cell, shape = speaker * conditions + condition, (people, conditions)
+    return [
+        # Of no rows at all numpy counts whole numbers.
+        np.bincount(cell, sums[name].fill_null(0.0).to_numpy(), math.prod(shape))
+        .astype(np.float64)
+        .reshape(shape)
+        for name in counts
+    ]
 
 
 def speaker_weights(speakers: int, resamples: int, generator: np.random.Generator) -> NDArray[np.float64]:

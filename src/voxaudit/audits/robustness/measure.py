@@ -29,7 +29,7 @@ from voxaudit.corpus import base_language
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import ALL, ATTACKED, Setting, by_harshness, climb, group_scenarios
 from voxaudit.score.quality.difficulty import average, difficulties_drawn
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample, by_people
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.concentration import concentration
 from voxaudit.stats.group_ratios import CHANGE, RATE, Judged, Rates, judge
@@ -842,17 +842,12 @@ def _compare(
     averaged = climb(single, trials.settings, lambda _level, _name, parts: np.mean(parts, axis=0))
     means += [one for one in averaged if one[0] != "perturbation"]
     weights = np.array([one for *_, one in means]).reshape(len(means), len(shared)).T
-    number = pl.col("scenario").cast(pl.Enum(shared), strict=False).to_physical().alias("number")
-    shape = trials.people.height, len(shared)
+    number = pl.col("scenario").cast(pl.Enum(shared), strict=False).to_physical()
     clean = shared.index(CLEAN) if CLEAN in shared else None
     sides, enough = [], np.ones((2, len(means)), dtype=bool)
     for side in (ours, theirs):
-        sums = side.select("person", number, pl.col("errors", "words").fill_null(0.0)).drop_nulls("number")
-        cell = sums["person"].to_numpy() * len(shared) + sums["number"].to_numpy()
-        errors, words = (
-            np.bincount(cell, sums[name].to_numpy(), math.prod(shape)).astype(np.float64).reshape(shape)
-            for name in ("errors", "words")
-        )
+        sums = side.select("errors", "words", _speaker="person", _condition=number).drop_nulls("_condition")
+        errors, words = by_people(sums, ("errors", "words"), len(shared), trials.people.height)
         rates = as_one_rate(errors, words, weights)
         since = np.full_like(rates, np.nan)
         if clean is not None:
