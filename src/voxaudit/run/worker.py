@@ -51,7 +51,7 @@ class Heard:
 
     @property
     def message(self) -> tuple[object, ...]:
-        """What is sent of it, in plain values: the driver has the trial, and reads 3,000 of these in a second."""
+        """What is sent of it: plain values, as the driver has the trial, and objects take longer to pack."""
         return self.trial.identity, self.transcript, self.seconds, self.failure, self.again, self.spent
 
 

@@ -547,12 +547,14 @@ def _words(found: Localization, names: Sequence[str], top: int) -> Table:
     keys = [*CELL, "word"]
     rows = pl.int_range(words.height, eager=True)
     clean, drop = ("original", "heard clean", "count"), ("drop", "heard less often by", "count")
+    verdict: list[pl.Expr] = []
     if "lost" not in words.columns:
         by: list[Any] = ["drop", *keys]
         down = [True, *[False] * len(keys)]
         shown: list[Any] = [clean, ("minimum", "at worst", "count"), drop, ("setting", "at setting")]
     else:
         rows = rows.filter(words["lost"] > 0)
+        verdict = [_verdict(found.fdr).alias("verdict")]
         by = [_verdict(found.fdr) == "shown", "lost", "lost_rate", *keys]
         down = [True, True, True, *[False] * len(keys)]
         between: list[Any] = []
@@ -575,12 +577,8 @@ def _words(found: Localization, names: Sequence[str], top: int) -> Table:
     columns = [*names, "word", *shown]
     ranked = words.select(by)[rows]  # narrow: to sort the whole table would take it several times
     first = rows.gather(ranked.select(pl.arg_sort_by(ranked.columns, descending=down).head(top)).to_series())
-    shown_words = (
-        words[first]
-        if "lost" not in words.columns
-        else words[first].with_columns(verdict=_verdict(found.fdr))
-    )
-    return tabulate("words", "Words that get lost most", shown_words, columns, note=note)
+    table = words[first].with_columns(verdict)
+    return tabulate("words", "Words that get lost most", table, columns, note=note)
 
 
 def _verdict(fdr: float) -> pl.Expr:
